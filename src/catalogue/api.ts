@@ -1,0 +1,204 @@
+/** The use-cases as transports see them: plain values in, plain values or stored bytes out, `Fault` thrown. */
+import type { Filter } from "../domain/filter.js";
+import type { Fault } from "../domain/fault.js";
+import type { Position } from "../domain/revision.js";
+import type { Availability, ServerRecord, Tool } from "../domain/server.js";
+import type { StubFields } from "../domain/stub.js";
+
+/** A label as a registrant sends it: everything but what the registry fills in. */
+export type DeclaredLabel = Omit<StubFields, "serverId" | "sizeBytes">;
+
+export interface DeclaredTool {
+  readonly label: DeclaredLabel | undefined;
+  /** Whole definition; undefined when it is to be fetched from the server. */
+  readonly definition: Uint8Array | undefined;
+}
+
+export type Offer =
+  | { readonly kind: "declared"; readonly tools: readonly DeclaredTool[] }
+  | { readonly kind: "introspect" }
+  /** Neither was given: a violation, reported with the others. */
+  | { readonly kind: "none" };
+
+export interface RegisterInput {
+  /** Empty = default. */
+  readonly namespace: string;
+  readonly serverId: string;
+  readonly instanceId: string;
+  readonly endpoint: string;
+  readonly title: string;
+  readonly tags: readonly string[];
+  /** ttlMs undefined = the default length. */
+  readonly retention: { readonly kind: "leased"; readonly ttlMs: number | undefined } | { readonly kind: "standing" };
+  readonly offer: Offer;
+  readonly etag: string;
+  readonly requestId: string;
+  readonly validateOnly: boolean;
+  readonly allowEmpty: boolean;
+  readonly strict: boolean;
+}
+
+export interface ToolOutcome {
+  readonly name: string;
+  readonly outcome: "accepted" | "unchanged" | "rejected";
+  readonly reasons: readonly string[];
+  readonly digest: string;
+}
+
+export interface LeaseGrant {
+  readonly leaseId: string;
+  readonly ttlMs: number;
+  readonly renewAfterMs: number;
+}
+
+export interface RegisterOutput {
+  readonly position: Position;
+  readonly setDigest: string;
+  readonly lease: LeaseGrant | undefined;
+  readonly tools: readonly ToolOutcome[];
+  readonly etag: string;
+  readonly pending: boolean;
+}
+
+export type RenewState = "ok" | "superseded" | "register-again" | "unknown-lease" | "deregistered";
+
+export interface RenewOutput {
+  readonly leaseId: string;
+  readonly state: RenewState;
+  readonly renewAfterMs: number;
+}
+
+export type DeregisterTarget =
+  | { readonly kind: "lease"; readonly leaseId: string }
+  | { readonly kind: "server"; readonly serverId: string }
+  | { readonly kind: "tool"; readonly toolId: string }
+  | { readonly kind: "none" };
+
+export interface DeregisterOutput {
+  /** Undefined when nothing was there to remove. */
+  readonly position: Position | undefined;
+  readonly removed: boolean;
+}
+
+export interface StubsQuery {
+  readonly filter: Filter;
+  /** 0 = default. */
+  readonly pageSize: number;
+  readonly pageToken: string;
+  readonly minRevision: string;
+  readonly ifRevision: string;
+}
+
+export interface StubsPage {
+  /** Concatenated frames: already a valid part of a GetStubsResponse. Never to be written to. */
+  readonly frames: Uint8Array;
+  readonly nextPageToken: string;
+  readonly position: Position;
+  readonly notModified: boolean;
+  readonly stale: boolean;
+}
+
+export interface ServersPage {
+  readonly servers: readonly ServerRecord[];
+  readonly nextPageToken: string;
+  readonly position: Position;
+  readonly stale: boolean;
+}
+
+export type SchemaView = "full" | "input-only";
+export type Freshness = "live" | "cached" | "stale";
+export type SchemaKey = { readonly kind: "tool"; readonly toolId: string } | { readonly kind: "digest"; readonly digest: string };
+
+export interface FullSchema {
+  /** Empty when asked by digest. */
+  readonly toolId: string;
+  readonly definition: Uint8Array;
+  readonly digest: string;
+  readonly freshness: Freshness;
+  readonly fetchedAtMs: number;
+}
+
+export type SchemaResult =
+  | { readonly kind: "schema"; readonly schema: FullSchema }
+  | { readonly kind: "fault"; readonly fault: Fault };
+
+/** One event for a watcher: a tool's, or a server's AVAILABILITY_CHANGED. */
+export interface WatchEvent {
+  readonly type:
+    | "REGISTERED"
+    | "UPDATED"
+    | "DEREGISTERED"
+    | "EXPIRED"
+    | "SCHEMA_INVALIDATED"
+    | "AVAILABILITY_CHANGED";
+  readonly serverId: string;
+  /** Empty for AVAILABILITY_CHANGED. */
+  readonly toolName: string;
+  /** The tool now; undefined when it is gone. */
+  readonly tool: Tool | undefined;
+  readonly availability: Availability;
+  readonly oldDigest: string;
+  readonly newDigest: string;
+}
+
+/** Encodes watch messages; implemented by the transport's side with protobuf. Each call makes one whole WatchResponse. */
+export interface WatchCodec {
+  /** `frames` are GetStubsResponse/SnapshotChunk field-1 elements (same tag). */
+  snapshot(frames: readonly Uint8Array[], last: { token: string } | undefined, revision: string): Uint8Array;
+  /** Encodes one event as an element of Change.events, so that a change can be split by size. */
+  event(event: WatchEvent): Uint8Array;
+  change(events: readonly Uint8Array[], token: string, revision: string, atMs: number): Uint8Array;
+  bookmark(token: string, revision: string): Uint8Array;
+}
+
+/** Where a watcher's messages go. */
+export interface WatchSink {
+  /** Answers false when the transport's buffer is full: write nothing more until `drained` is called. */
+  write(message: Uint8Array): boolean;
+  /** Ends the stream with a fault. */
+  fail(fault: Fault): void;
+}
+
+export interface WatchHandle {
+  /** The transport's buffer has emptied. */
+  drained(): void;
+  /** The client is gone. Nothing is written after it. */
+  close(): void;
+}
+
+export interface WatchInput {
+  readonly filter: Filter;
+  readonly resumeToken: string;
+  readonly minRevision: string;
+}
+
+/** What every transport calls. */
+export interface RegistryApi {
+  register(input: RegisterInput): Promise<RegisterOutput>;
+  renew(namespace: string, leases: readonly { leaseId: string; setDigest: string }[]): Promise<readonly RenewOutput[]>;
+  deregister(namespace: string, target: DeregisterTarget): Promise<DeregisterOutput>;
+  stubs(query: StubsQuery): Promise<StubsPage>;
+  servers(q: { namespace: string; pageSize: number; pageToken: string; minRevision: string }): Promise<ServersPage>;
+  server(q: {
+    namespace: string;
+    serverId: string;
+    minRevision: string;
+  }): Promise<{ server: ServerRecord; position: Position; stale: boolean }>;
+  schema(q: {
+    namespace: string;
+    key: SchemaKey;
+    view: SchemaView;
+    minRevision: string;
+    /** Time the caller still has, ms; undefined = none said. */
+    deadlineMs: number | undefined;
+  }): Promise<{ schema: FullSchema; position: Position; stale: boolean }>;
+  schemas(q: {
+    namespace: string;
+    toolIds: readonly string[];
+    view: SchemaView;
+    minRevision: string;
+    deadlineMs: number | undefined;
+  }): Promise<{ results: readonly SchemaResult[]; position: Position; stale: boolean }>;
+  /** Resolves when the watch is admitted; from then on the sink is written to until the handle closes or the sink is failed. */
+  watch(input: WatchInput, sink: WatchSink): Promise<WatchHandle>;
+}

@@ -1,0 +1,56 @@
+/** MCP servers as the rooms above `upstream` see them. */
+import type { RejectedTool } from "../domain/server.js";
+import type { StubFields } from "../domain/stub.js";
+
+/** One tool of a listing that can be listed. */
+export interface ListedTool {
+  readonly name: string;
+  /** The tool object's bytes, sliced from the response (P10). */
+  readonly definition: Uint8Array;
+  readonly digest: string;
+  /** Label derived from the definition, cleaned; `serverId` and server tags are filled in by the use-case. */
+  readonly label: Omit<StubFields, "serverId">;
+}
+
+/** One complete walk of `tools/list`. */
+export interface Listing {
+  /** In name order, each name once (the first one stays). */
+  readonly tools: readonly ListedTool[];
+  readonly rejected: readonly RejectedTool[];
+  readonly era: "modern" | "legacy";
+  /** MCP revision spoken. */
+  readonly protocolVersion: string;
+  /** Smallest `ttlMs` of its pages, if the server gave any. */
+  readonly ttlMs: number | undefined;
+  readonly cacheScope: string | undefined;
+  /** The server says when its list changes. */
+  readonly listChanged: boolean;
+  readonly receivedAtMs: number;
+}
+
+export type UpstreamErrorKind = "egress" | "connect" | "timeout" | "http" | "protocol" | "too-large";
+
+/** Why a server could not be listed. `message` is fit for operators and holds no secrets. */
+export class UpstreamError extends Error {
+  constructor(
+    readonly kind: UpstreamErrorKind,
+    message: string,
+    cause?: unknown,
+  ) {
+    super(message, { cause });
+    this.name = "UpstreamError";
+  }
+}
+
+export interface Upstream {
+  /** Walks the whole list. Rejects with UpstreamError. Era and session are remembered per endpoint. */
+  list(endpoint: string, signal: AbortSignal): Promise<Listing>;
+  /**
+   * Holds the server's change notices (GET stream of the older era, `subscriptions/listen` of 2026-07-28) and calls
+   * `onChanged` for each, and once whenever the stream was (re)opened after the first time, as notices may have been lost.
+   * Resolves when the signal aborts; rejects with UpstreamError when the stream ends or cannot be opened.
+   */
+  subscribe(endpoint: string, onChanged: () => void, signal: AbortSignal): Promise<void>;
+  /** Whether egress allows dialling it; undefined = yes, else a sentence saying what to set. */
+  refusal(endpoint: string): string | undefined;
+}

@@ -1,0 +1,107 @@
+/** Every limit of the registry, each with its reason. A refusal names the limit and the actual value. */
+export const LIMITS = {
+  /** Longest server_id and namespace: fits a DNS label, so it can become a host or a metric label. */
+  slugLength: 63,
+  /** Longest tool name: MCP's own. */
+  toolNameLength: 128,
+  /** Longest title: one line on any screen. */
+  titleLength: 200,
+  /** Longest brief description: two sentences; more belongs to the definition. */
+  briefLength: 600,
+  /** Longest use_when. */
+  useWhenLength: 400,
+  /** Longest schema_uri and endpoint: common proxies refuse longer URLs. */
+  urlLength: 2_048,
+  /** Tags of a server or a tool, and of a filter: each is an index entry. */
+  tags: 32,
+  /** Longest tag. */
+  tagLength: 63,
+  /** Keywords of a stub. */
+  keywords: 32,
+  /** Longest keyword. */
+  keywordLength: 64,
+  /** Preconditions of a stub. */
+  requires: 16,
+  /** Longest precondition. */
+  requireLength: 200,
+  /** Substitutes of a stub. */
+  substitutes: 8,
+  /** Tools of one server: eight times the largest real server. */
+  toolsPerServer: 10_000,
+  /** All stubs of one server in bytes: one record in the store, one value in a script. */
+  stubBytesPerServer: 4 * 1024 * 1024,
+  /** One definition in bytes. */
+  definitionBytes: 1024 * 1024,
+  /** Nesting of a definition: deeper than any real one, shallow enough to walk by recursion. */
+  schemaDepth: 64,
+  /** One gRPC message, both ways: the default receive limit of every gRPC client. */
+  messageBytes: 4 * 1024 * 1024,
+  /** Metadata of a call: grpc-js itself takes 100 KB. */
+  metadataBytes: 16 * 1024,
+  /** Answer of a batch: leaves room under messageBytes. */
+  batchBytes: 3 * 1024 * 1024,
+  /** Tools of a batch. */
+  batchTools: 100,
+  /** One page of stubs: above 128 KiB the C allocator maps and unmaps memory for each answer. */
+  pageBytes: 120 * 1024,
+  /** Stubs of a page, and the default. */
+  pageStubs: 1_000,
+  pageStubsDefault: 500,
+  /** Servers of a page, and the default. */
+  pageServers: 500,
+  pageServersDefault: 100,
+  /** One message of a watch: small enough that a slow reader holds little. */
+  watchChunkBytes: 32 * 1024,
+  /** Open watches of one replica: each holds about 10 KB. */
+  watchers: 10_000,
+  /** Server ids of a filter. */
+  filterServers: 100,
+  /** Leases of one Renew. */
+  renewLeases: 1_000,
+  /** Rejected tools kept and shown per server. */
+  rejectedKept: 100,
+  /** Instances of one server. */
+  instancesPerServer: 256,
+  /** Lease lengths. */
+  leaseMinMs: 10_000,
+  leaseMaxMs: 3_600_000,
+  leaseDefaultMs: 30_000,
+  /** A tombstone tells late renewals that the end was meant. */
+  tombstoneMs: 3_600_000,
+  /** History kept for resuming: the log's window and the ring in memory. */
+  windowRevisions: 10_000,
+  windowBytes: 64 * 1024 * 1024,
+  /** Longest wait of a read for `min_revision`. */
+  minRevisionWaitMs: 5_000,
+  /** Longest wait of a write for its own fold. */
+  foldWaitMs: 1_000,
+  /** Deadline of a caller of GetFullSchema for a load; the load itself goes on. */
+  loadCallerMs: 200,
+  /** Deadline of the load itself. */
+  loadMs: 15_000,
+  /** A failed load is not tried again within this. */
+  loadNegativeMs: 2_000,
+  /** Definitions kept in memory. */
+  memoryDefinitionBytes: 64 * 1024 * 1024,
+  /** Bytes of one upstream response (one page of a listing). */
+  upstreamBytes: 32 * 1024 * 1024,
+  /** Pages of one listing. */
+  listingPages: 500,
+  /** A bookmark at least this often. */
+  bookmarkMs: 10_000,
+  /** A published condition of one server at most this often. */
+  conditionEveryMs: 10_000,
+  /** An unreferenced definition goes after this. */
+  blobKeepMs: 24 * 3_600_000,
+  /** Pace of listing an introspected server when it names none, and the clamp on what it names. */
+  relistDefaultMs: 300_000,
+  relistMinMs: 30_000,
+  relistMaxMs: 3_600_000,
+  /** Longest request id, etag and token. */
+  requestIdLength: 64,
+  tokenLength: 512,
+  /** HTTP/2 streams of one connection. */
+  streamsPerConnection: 1_000,
+  /** Grace of a shutdown. */
+  graceMs: 10_000,
+} as const;

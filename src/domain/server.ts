@@ -1,0 +1,86 @@
+/** The state of one MCP server in the catalogue. Values are immutable; a change makes a new one. */
+
+export type Availability = "available" | "unavailable";
+export type ToolSource = "declared" | "introspected";
+export type Retention = "leased" | "standing";
+
+/** One listed tool: its encoded label and the few decoded facts that filters and loads need. */
+export interface Tool {
+  readonly name: string;
+  /** An encoded `toolcrib.v1.Stub` without availability. Encoded once, when it enters. */
+  readonly stub: Uint8Array;
+  /** Effective tags, sorted. */
+  readonly tags: readonly string[];
+  /** Empty until the definition was first seen. */
+  readonly digest: string;
+  /** The registrant gave the digest (true), or a load or listing learned it (false). */
+  readonly digestDeclared: boolean;
+}
+
+/** One running process of a server. */
+export interface Instance {
+  readonly instanceId: string;
+  /** Empty for a standing registration. */
+  readonly leaseId: string;
+  /** Empty if the instance is never dialled. */
+  readonly endpoint: string;
+  readonly transport: "streamable-http";
+  /** What it registered; the digest of an introspect offer is empty. */
+  readonly setDigest: string;
+  /** 0 for standing. */
+  readonly ttlMs: number;
+  readonly registeredAtMs: number;
+  /** Revision of its last effective Register. 0 inside a change means that change's own revision. */
+  readonly revision: number;
+  readonly requestId: string;
+  readonly introspect: boolean;
+}
+
+export interface RejectedTool {
+  readonly name: string;
+  readonly reasons: readonly string[];
+}
+
+export interface Condition {
+  readonly type: "Reachable" | "Listed";
+  readonly status: "true" | "false" | "unknown";
+  /** A word such as `CONNECT_FAILED`. */
+  readonly reason: string;
+  readonly message: string;
+  readonly sinceMs: number;
+}
+
+/** Everything of a server but its tools. */
+export interface ServerHeader {
+  readonly namespace: string;
+  readonly serverId: string;
+  readonly title: string;
+  readonly tags: readonly string[];
+  readonly source: ToolSource;
+  readonly retention: Retention;
+  /** Newest Register last: its set is the server's set, and loads ask it first. */
+  readonly instances: readonly Instance[];
+  readonly availability: Availability;
+  readonly conditions: readonly Condition[];
+  /** At most LIMITS.rejectedKept of them. */
+  readonly rejected: readonly RejectedTool[];
+  readonly rejectedCount: number;
+  readonly setDigest: string;
+  readonly protocolVersion: string;
+  /** 0 if never. */
+  readonly listedAtMs: number;
+  /** Introspected and never listed yet. */
+  readonly pending: boolean;
+}
+
+/** A header with its tools in name order, at the revision that last changed it. */
+export interface ServerRecord {
+  readonly revision: number;
+  readonly header: ServerHeader;
+  readonly tools: readonly Tool[];
+}
+
+/** The server's etag: opaque, changes with every revision of the server. */
+export function etagOf(record: ServerRecord | undefined): string {
+  return record ? `r${record.revision}` : "0";
+}
