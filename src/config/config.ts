@@ -1,0 +1,119 @@
+/** Flags and variables → one frozen object, or everything that is wrong with them. */
+import { CLIENT_VARIABLES, SETTINGS } from "./settings.js";
+import type { Config, Setting } from "./settings.js";
+import { formatAddress, isLoopback, readValue, redactUrl } from "./values.js";
+
+export type Loaded =
+  | { readonly ok: true; readonly config: Config; readonly warnings: readonly string[] }
+  /** One sentence each. */
+  | { readonly ok: false; readonly errors: readonly string[] };
+
+export interface Sources {
+  /** Arguments after the program's name. */
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** A flag beats its variable; an empty variable counts as unset. */
+export function loadConfig(sources: Sources): Loaded {
+  const errors: string[] = [];
+  const flags = readFlags(sources.argv, errors);
+  refuseUnknownVariables(sources.env, errors);
+  const values: Record<string, unknown> = {};
+  for (const setting of SETTINGS) {
+    const text = flags.get(setting.flag) ?? (sources.env[setting.variable] || setting.fallback);
+    const read = readValue(setting.kind, text);
+    if (read.ok) values[setting.name] = read.value;
+    else errors.push(`${named(setting)} must be ${read.expected}, not ${shown(setting, text)}.`);
+  }
+  const config = Object.freeze(values) as unknown as Config;
+  const warnings = errors.length === 0 ? exposure(config, errors) : [];
+  return errors.length === 0 ? { ok: true, config, warnings } : { ok: false, errors };
+}
+
+/** Configuration of this process. */
+export function processSources(): Sources {
+  return { argv: process.argv.slice(2), env: process.env };
+}
+
+/** Text of `--help`. */
+export function helpText(): string {
+  const rows = SETTINGS.map((s) => ({
+    left: s.kind.kind === "switch" ? s.flag : `${s.flag} <${s.kind.kind}>`,
+    right: `${s.help} [${s.variable}, default ${s.fallback}]`,
+  }));
+  const width = Math.max(...rows.map((r) => r.left.length));
+  const lines = rows.map((r) => `  ${r.left.padEnd(width)}  ${r.right}`);
+  return ["Usage: npm start -- [settings]", "", "Settings, by flag or by variable:", ...lines, ""].join("\n");
+}
+
+/** The table of settings for the README, in Markdown. */
+export function settingsTable(): string {
+  const rows = SETTINGS.map((s) => `| \`${s.flag}\` | \`${s.variable}\` | \`${s.fallback}\` | ${s.help} |`);
+  return ["| flag | variable | default | what it does |", "|---|---|---|---|", ...rows].join("\n");
+}
+
+function readFlags(argv: readonly string[], errors: string[]): Map<string, string> {
+  const found = new Map<string, string>();
+  for (let i = 0; i < argv.length; i++) {
+    const argument = argv[i] ?? "";
+    const equals = argument.indexOf("=");
+    const flag = equals < 0 ? argument : argument.slice(0, equals);
+    const setting = SETTINGS.find((s) => s.flag === flag);
+    if (!setting) {
+      errors.push(unknownArgument(flag));
+      continue;
+    }
+    if (found.has(flag)) errors.push(`${named(setting)} is given twice; give it once.`);
+    if (equals >= 0) found.set(flag, argument.slice(equals + 1));
+    else if (setting.kind.kind === "switch") found.set(flag, "true");
+    else if (i + 1 < argv.length && !argv[i + 1]?.startsWith("--")) found.set(flag, argv[++i] ?? "");
+    else errors.push(`${named(setting)} needs a value.`);
+  }
+  return found;
+}
+
+function unknownArgument(flag: string): string {
+  if (!flag.startsWith("--")) return "Only settings that begin with -- are taken; --help lists them.";
+  const shownFlag = /^--[A-Za-z0-9-]{1,40}$/.test(flag) ? flag : "an argument";
+  return `${shownFlag} is not a setting; --help lists them.`;
+}
+
+function refuseUnknownVariables(env: Sources["env"], errors: string[]): void {
+  const known = new Set<string>([...SETTINGS.map((s) => s.variable), ...CLIENT_VARIABLES]);
+  for (const name of Object.keys(env).sort()) {
+    if (name.startsWith("TOOLCRIB_") && !known.has(name)) errors.push(`${name} is not a setting; --help lists them.`);
+  }
+}
+
+function exposure(config: Config, errors: string[]): string[] {
+  if (isLoopback(config.grpcAddress.host)) return [];
+  const address = formatAddress(config.grpcAddress);
+  if (config.insecure) {
+    return [`Anyone who can reach ${address} can read and change this registry: callers are not identified.`];
+  }
+  errors.push(
+    `--grpc-address (TOOLCRIB_GRPC_ADDRESS) is ${address}, which other machines can reach, and callers are not ` +
+      "identified yet: use a loopback address, or add --insecure (TOOLCRIB_INSECURE) if the network itself keeps others out.",
+  );
+  return [];
+}
+
+function named(setting: Setting): string {
+  return `${setting.flag} (${setting.variable})`;
+}
+
+/** A wrong store may still hold a password, so only its outline is shown. */
+function shown(setting: Setting, text: string): string {
+  if (setting.kind.kind === "store") return text.includes("//") ? redactUrl(text) : text.includes("@") ? "***" : quoted(text);
+  return quoted(text);
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
+}
+
+/** Whether the arguments ask for `helpText` instead of a start. */
+export function asksForHelp(argv: readonly string[]): boolean {
+  return argv.includes("--help") || argv.includes("-h");
+}

@@ -1,0 +1,82 @@
+/** Reading one value of one kind: the value, or what was expected instead. */
+import type { HostPort, Kind, StoreChoice } from "./settings.js";
+
+export type Read =
+  | { readonly ok: true; readonly value: HostPort | StoreChoice | string | number | boolean }
+  /** Completes the sentence "… must be <expected>". */
+  | { readonly ok: false; readonly expected: string };
+
+/** The URL with its password, if any, replaced by `***`; texts that are no URL come back as `***`. */
+export function redactUrl(url: string): string {
+  try {
+    const parsed = new URL(url);
+    if (parsed.password !== "") parsed.password = "***";
+    parsed.search = "";
+    return parsed.href;
+  } catch {
+    return "***";
+  }
+}
+
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+/** `host:port`, brackets around IPv6. */
+export function formatAddress(address: HostPort): string {
+  return address.host.includes(":") ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`;
+}
+
+export function readValue(kind: Kind, text: string): Read {
+  switch (kind.kind) {
+    case "address":
+      return readAddress(text);
+    case "store":
+      return readStore(text);
+    case "text":
+      return kind.rule.pattern.test(text) ? { ok: true, value: text } : { ok: false, expected: kind.rule.expected };
+    case "choice":
+      return kind.of.includes(text) ? { ok: true, value: text } : { ok: false, expected: `one of ${kind.of.join(", ")}` };
+    case "integer":
+      return readInteger(text, kind.min, kind.max);
+    case "switch":
+      return readSwitch(text);
+  }
+}
+
+const ADDRESS = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/;
+
+function readAddress(text: string): Read {
+  const match = ADDRESS.exec(text);
+  const host = match?.[1] ?? match?.[2];
+  const port = Number(match?.[3]);
+  if (host === undefined || !(port <= 65_535)) {
+    return { ok: false, expected: "host:port with a port from 0 to 65535, such as 127.0.0.1:7850 or [::1]:7850" };
+  }
+  return { ok: true, value: Object.freeze({ host, port }) };
+}
+
+function readStore(text: string): Read {
+  if (text === "embedded" || text === "memory") return { ok: true, value: Object.freeze({ kind: text }) };
+  if (/^rediss?:\/\//.test(text) && URL.canParse(text)) {
+    const url = new URL(text);
+    if (url.hostname !== "" && /^(\/\d{0,4})?$/.test(url.pathname)) {
+      return { ok: true, value: Object.freeze({ kind: "redis", url: text }) };
+    }
+  }
+  return { ok: false, expected: "embedded, memory, or redis://host[:port][/db] (rediss:// for TLS)" };
+}
+
+function readInteger(text: string, min: number, max: number): Read {
+  const value = Number(text);
+  if (!/^-?\d{1,15}$/.test(text) || value < min || value > max) {
+    return { ok: false, expected: `a whole number from ${min} to ${max}` };
+  }
+  return { ok: true, value };
+}
+
+function readSwitch(text: string): Read {
+  if (text === "true" || text === "1") return { ok: true, value: true };
+  if (text === "false" || text === "0") return { ok: true, value: false };
+  return { ok: false, expected: "true or false" };
+}
