@@ -105,7 +105,8 @@ function named(setting: Setting): string {
 
 /** A wrong store may still hold a password, so only its outline is shown. */
 function shown(setting: Setting, text: string): string {
-  if (setting.kind.kind === "store") return text.includes("//") ? redactUrl(text) : text.includes("@") ? "***" : quoted(text);
+  if (setting.kind.kind === "store")
+    return text.includes("//") ? redactUrl(text) : text.includes("@") ? "***" : quoted(text);
   return quoted(text);
 }
 

@@ -36,7 +36,9 @@ export function readValue(kind: Kind, text: string): Read {
     case "text":
       return kind.rule.pattern.test(text) ? { ok: true, value: text } : { ok: false, expected: kind.rule.expected };
     case "choice":
-      return kind.of.includes(text) ? { ok: true, value: text } : { ok: false, expected: `one of ${kind.of.join(", ")}` };
+      return kind.of.includes(text)
+        ? { ok: true, value: text }
+        : { ok: false, expected: `one of ${kind.of.join(", ")}` };
     case "integer":
       return readInteger(text, kind.min, kind.max);
     case "switch":

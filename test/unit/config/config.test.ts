@@ -50,7 +50,12 @@ describe("loadConfig", () => {
     });
     expect(errors).toHaveLength(8);
     const text = errors.join("\n");
-    for (const part of ["--grpc-address (TOOLCRIB_GRPC_ADDRESS)", "--grace (TOOLCRIB_GRACE)", "--bogus", "TOOLCRIB_TYPO"]) {
+    for (const part of [
+      "--grpc-address (TOOLCRIB_GRPC_ADDRESS)",
+      "--grace (TOOLCRIB_GRACE)",
+      "--bogus",
+      "TOOLCRIB_TYPO",
+    ]) {
       expect(text).toContain(part);
     }
     expect(text).toContain("--data-dir (TOOLCRIB_DATA_DIR) needs a value.");
