@@ -1,0 +1,89 @@
+import type { Violation } from "../fault.js";
+import { LIMITS } from "../limits.js";
+import { describeCharacter } from "./names.js";
+import { quoted, textLength } from "./text.js";
+
+/**
+ * Everything that keeps a URL from being an endpoint. No message repeats the URL: it may hold a secret. Whether an address
+ * may be dialled is decided by egress, not here.
+ */
+export function endpointViolations(field: string, url: string): Violation[] {
+  return endpointReasons(url).map((description) => ({ field, description }));
+}
+
+function endpointReasons(url: string): string[] {
+  const reasons = lengthReasons(url);
+  const wrong = wrongCharacter(url, "an endpoint");
+  if (wrong) return [...reasons, wrong];
+  const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(url)?.[1]?.toLowerCase();
+  if (scheme !== undefined && scheme !== "http" && scheme !== "https") {
+    const ports = /^[a-z0-9.-]+:\d/i.test(url) ? " (a host and port need http:// before them)" : "";
+    return [...reasons, `has the scheme ${quoted(scheme)}, only http and https are dialled${ports}`];
+  }
+  const parsed = /^https?:\/\//i.test(url) ? parse(url) : undefined;
+  if (!parsed) return [...reasons, "is no http or https URL: write it as http://host:port/path"];
+  if (url.includes("#")) reasons.push("has a fragment (#…), which is never sent: remove it");
+  return [...reasons, ...secretReasons(parsed)];
+}
+
+/** A schema_uri is shown and never dialled: any absolute URI without secrets. */
+export function schemaUriReasons(uri: string): string[] {
+  const reasons = lengthReasons(uri);
+  const wrong = wrongCharacter(uri, "a schema_uri");
+  if (wrong) return [...reasons, wrong];
+  const parsed = parse(uri);
+  return parsed ? [...reasons, ...secretReasons(parsed)] : [...reasons, "is no absolute URI: write it with its scheme"];
+}
+
+function lengthReasons(url: string): string[] {
+  const length = textLength(url);
+  return length > LIMITS.urlLength ? [`is ${length} characters long, the limit is ${LIMITS.urlLength}: shorten it`] : [];
+}
+
+/** URL parsers forgive these characters, each in its own way, so a text that holds one is not parsed at all. */
+function wrongCharacter(url: string, what: string): string | undefined {
+  const points = [...url];
+  const wrong = points.findIndex((char) => /[\p{C}\p{Z}\\]/u.test(char));
+  if (wrong < 0) return undefined;
+  const found = describeCharacter(points[wrong] ?? "");
+  return `holds ${found} at character ${wrong + 1}: ${what} has no spaces, control characters or backslashes`;
+}
+
+function parse(url: string): URL | undefined {
+  return URL.canParse(url) ? new URL(url) : undefined;
+}
+
+function secretReasons(url: URL): string[] {
+  const reasons: string[] = [];
+  if (url.username !== "" || url.password !== "")
+    reasons.push("holds a user name or password before the host: remove it, every reader of the namespace sees this URL");
+  for (const name of new Set(url.searchParams.keys()))
+    if (namesCredential(name))
+      reasons.push(
+        `has the query parameter ${quoted(name)}, which looks like a credential: remove it, every reader of the namespace sees this URL`,
+      );
+  return reasons;
+}
+
+const CREDENTIAL_WORDS = new Set(
+  "key auth authorization sig signature pass passwd pwd jwt bearer credential credentials session sessionid sid".split(" "),
+);
+/** `tavilyApiKey`, `x-amz-signature`, `client_secret`, `access_token`. */
+const CREDENTIAL_ENDS = /(?:apikey|accesskey|secretkey|privatekey|token|secret|password|passphrase|signature|credential)$/;
+
+function namesCredential(parameter: string): boolean {
+  const name = parameter.toLowerCase().replace(/[^a-z0-9]/g, "");
+  return CREDENTIAL_WORDS.has(name) || CREDENTIAL_ENDS.test(name);
+}
+
+/**
+ * Whether a hostname, as a WHATWG URL spells it, means this machine: 127.0.0.0/8, ::1, their IPv4-mapped forms, `localhost`
+ * and names below it. Resolvers may still send a name below `localhost` elsewhere: check the address that is dialled too.
+ */
+export function isLoopbackHost(hostname: string): boolean {
+  const host = hostname.toLowerCase().replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
+  if (host === "localhost" || host.endsWith(".localhost")) return true;
+  if (host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host)) return true;
+  // ::ffff:127.0.0.1 is spelled ::ffff:7f00:1 once parsed; the first byte is the upper half of the seventh group.
+  return /^::ffff:(?:7f[0-9a-f]{2}:[0-9a-f]{1,4}|127(?:\.\d{1,3}){3})$/.test(host);
+}
