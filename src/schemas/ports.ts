@@ -15,7 +15,10 @@ export interface Directory {
 
 /** Hears what every listing brought, whoever asked for it, and commits what it means. Never rejects. */
 export interface ListingIntake {
-  /** `endpoint` is the one that answered. Resolves once the catalogue holds what was learned (or nothing was). */
-  listed(namespace: string, serverId: string, listing: Listing, endpoint: string): Promise<void>;
+  /**
+   * `endpoint` is the one that answered, `basedOn` the record when it was asked. Resolves once the catalogue holds what
+   * was learned (or nothing was).
+   */
+  listed(namespace: string, serverId: string, listing: Listing, endpoint: string, basedOn: ServerRecord): Promise<void>;
   failed(namespace: string, serverId: string, error: UpstreamError, endpoint: string): Promise<void>;
 }
