@@ -56,9 +56,12 @@ function oneLine(value: string): string {
   return cleanText(value).replace(/\s+/g, " ").trim();
 }
 
+/** Looking for sentences stops here, which bounds the time a hostile text takes; what reaches this far is too long anyway. */
+const SENTENCES_WITHIN = 4 * LIMITS.briefLength;
+
 /** The first sentence of the first paragraph, and the second one if both fit; cut at a word where even one is too long. */
 export function briefOf(description: string): string {
-  const paragraph = firstParagraph(cleanText(description));
+  const paragraph = firstParagraph(cleanText(description)).slice(0, SENTENCES_WITHIN);
   const [first = "", second = ""] = firstSentences(paragraph);
   const both = `${first}${second}`.trim();
   return textLength(both) <= LIMITS.briefLength ? both : cutText(first.trim(), LIMITS.briefLength);

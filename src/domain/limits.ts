@@ -30,6 +30,8 @@ export const LIMITS = {
   toolsPerServer: 10_000,
   /** All stubs of one server in bytes: one record in the store, one value in a script. */
   stubBytesPerServer: 4 * 1024 * 1024,
+  /** One stub in bytes: an event must fit into a message of a watch, with the server's tags. */
+  stubBytes: 16 * 1024,
   /** One definition in bytes. */
   definitionBytes: 1024 * 1024,
   /** Nesting of a definition: deeper than any real one, shallow enough to walk by recursion. */

@@ -55,38 +55,40 @@ const PICTOGRAPH = /^\p{Extended_Pictographic}$/u;
 /** What may stand before a joiner inside an emoji: a pictograph, its skin tone, or its selector. */
 const EMOJI_END = /^[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f]$/u;
 
-/** Joiners belong inside emoji; a variation selector belongs behind one visible character, never behind another selector. */
-function isHiddenAt(points: readonly string[], i: number): boolean {
-  const codePoint = points[i]?.codePointAt(0) ?? 0;
-  if (codePoint === 0x200c || codePoint === 0x200d)
-    return !(EMOJI_END.test(points[i - 1] ?? "") && PICTOGRAPH.test(points[i + 1] ?? ""));
+/**
+ * Whether a character is hidden between its neighbours. Joiners belong inside emoji; a variation selector belongs behind
+ * one visible character, never behind another selector, or a run of them could carry a message.
+ */
+function isHidden(before: string | undefined, char: string, after: string | undefined): boolean {
+  const codePoint = char.codePointAt(0) ?? 0;
+  if (codePoint === 0x200c || codePoint === 0x200d) return !(EMOJI_END.test(before ?? "") && PICTOGRAPH.test(after ?? ""));
   if (isVariationSelector(codePoint)) {
-    const before = points[i - 1]?.codePointAt(0);
-    return before === undefined || before <= 0x20 || isVariationSelector(before) || hiddenKind(before) !== undefined;
+    const base = before?.codePointAt(0);
+    return base === undefined || base <= 0x20 || isVariationSelector(base) || hiddenKind(base) !== undefined;
   }
   return hiddenKind(codePoint) !== undefined;
 }
+
+const PRINTABLE_ASCII = /^[\x20-\x7e\n\t]*$/;
 
 /** Finds the first hidden character; undefined if there is none. */
 export function findHidden(value: string): HiddenCharacter | undefined {
   if (PRINTABLE_ASCII.test(value)) return undefined;
   const points = [...value];
-  const i = points.findIndex((_, at) => isHiddenAt(points, at));
+  const i = points.findIndex((char, at) => isHidden(points[at - 1], char, points[at + 1]));
   return i < 0 ? undefined : { codePoint: points[i]?.codePointAt(0) ?? 0, position: i + 1 };
 }
-
-const PRINTABLE_ASCII = /^[\x20-\x7e\n\t]*$/;
 
 /** Text without its hidden characters; line separators become newlines. For labels derived from what a server sent. */
 export function cleanText(value: string): string {
   const lines = value.replace(/\r\n?|[\u0085\u2028\u2029]/g, "\n");
   if (PRINTABLE_ASCII.test(lines)) return lines;
-  // Removing a character gives its neighbours new neighbours, so what is left is looked at again until it stands.
-  for (let points = [...lines]; ; ) {
-    const kept = points.filter((_, i) => !isHiddenAt(points, i));
-    if (kept.length === points.length) return kept.join("");
-    points = kept;
-  }
+  const points = [...lines];
+  const kept: string[] = [];
+  points.forEach((char, i) => {
+    if (!isHidden(kept.at(-1), char, points[i + 1])) kept.push(char);
+  });
+  return kept.join("");
 }
 
 /** Length in Unicode code points. */
