@@ -1,0 +1,187 @@
+/** The lazy loader: a definition from memory, else from the store, else from its MCP server. */
+import type { Freshness, FullSchema, SchemaKey, SchemaResult, SchemaView } from "../catalogue/api.js";
+import type { Blob, Clock, StubCodec } from "../catalogue/ports.js";
+import type { ListedTool } from "../catalogue/upstream-port.js";
+import { UpstreamError } from "../catalogue/upstream-port.js";
+import { within } from "../catalogue/within.js";
+import { inputSchemaOf } from "../domain/definition.js";
+import { Fault, notFound } from "../domain/fault.js";
+import { LIMITS } from "../domain/limits.js";
+import { admitBatch, cutBatch } from "./batch.js";
+import type { Definitions } from "./definitions.js";
+import { disagrees, loadFailed, loadPending, substitutesOf } from "./faults.js";
+import type { Located } from "./find.js";
+import { findByName, locate } from "./find.js";
+import type { Lister } from "./lister.js";
+import type { Directory } from "./ports.js";
+
+export type LoadOutcome = Freshness | "pending" | "failed" | "mismatch" | "not-found";
+
+export interface Loader {
+  /**
+   * One definition. `deadlineMs` is the time that the caller still has: undefined means LIMITS.loadCallerMs, and more than
+   * LIMITS.loadMs is never waited. Throws Fault NOT_FOUND, LOAD_PENDING (the load goes on, and fills memory and store),
+   * LOAD_FAILED or DIGEST_MISMATCH. What memory holds is answered without a store call, whatever the deadline.
+   */
+  full(q: {
+    readonly namespace: string;
+    readonly key: SchemaKey;
+    readonly view: SchemaView;
+    readonly deadlineMs: number | undefined;
+  }): Promise<FullSchema>;
+  /**
+   * Like `full` for each tool_id, side by side, in order, repeats allowed. Together at most LIMITS.batchBytes: each tool that
+   * does not fit any more gets Fault QUOTA_EXCEEDED. Throws Fault INVALID_REQUEST for more than LIMITS.batchTools.
+   */
+  batch(q: {
+    readonly namespace: string;
+    readonly toolIds: readonly string[];
+    readonly view: SchemaView;
+    readonly deadlineMs: number | undefined;
+  }): Promise<readonly SchemaResult[]>;
+  /** Puts into memory what a Register has just stored. */
+  prime(namespace: string, blobs: readonly Blob[]): void;
+}
+
+export interface LoaderDeps {
+  readonly definitions: Definitions;
+  readonly directory: Directory;
+  readonly lister: Pick<Lister, "list" | "settled">;
+  readonly codec: Pick<StubCodec, "decode">;
+  readonly clock: Clock;
+  /** Metric hook: once for each definition asked for. */
+  readonly onLoad?: (outcome: LoadOutcome) => void;
+}
+
+interface Loaded {
+  readonly blob: Blob;
+  readonly freshness: Freshness;
+}
+
+/** What is asked for: a tool's current definition, or a digest that some tool may have. */
+interface Wanted {
+  readonly namespace: string;
+  /** Empty if the tool's definition was never seen. */
+  readonly digest: string;
+  readonly located: Located | undefined;
+  /** For messages. */
+  readonly what: string;
+}
+
+export function createLoader({ definitions, directory, lister, codec, clock, onLoad }: LoaderDeps): Loader {
+  const inputSchemas = new WeakMap<Uint8Array, Uint8Array>();
+
+  const substitutes = (located: Located | undefined): readonly string[] =>
+    located ? substitutesOf(directory, codec, located) : [];
+
+  function want(namespace: string, key: SchemaKey): Wanted {
+    if (key.kind === "tool") {
+      const located = locate(directory, namespace, key.toolId);
+      if (!located) throw notFound("tool", key.toolId);
+      return { namespace, located, digest: located.tool.digest, what: `the definition of ${key.toolId}` };
+    }
+    const holder = directory.holderOf(namespace, key.digest);
+    const tool = holder && findByName(holder.record.tools, holder.toolName);
+    const located = holder && tool && { record: holder.record, tool };
+    return { namespace, located, digest: key.digest, what: `the definition ${key.digest}` };
+  }
+
+  /** Bytes under the current digest are right; STALE says that nobody could look whether the digest still is. */
+  function kept({ namespace, located }: Wanted, blob: Blob): Loaded {
+    const away = located?.record.header.availability === "unavailable";
+    return { blob, freshness: away || directory.stale(namespace) ? "stale" : "cached" };
+  }
+
+  function live(namespace: string, listed: ListedTool, fetchedAtMs: number): Loaded {
+    const bytes = definitions.held(namespace, listed.digest)?.bytes ?? listed.definition;
+    return { freshness: "live", blob: { digest: listed.digest, bytes, fetchedAtMs } };
+  }
+
+  async function load(wanted: Wanted): Promise<Loaded> {
+    const { namespace, digest, located } = wanted;
+    if (digest !== "") {
+      const [blob] = await definitions.fetch(namespace, [digest]);
+      if (blob) return kept(wanted, blob);
+    }
+    if (!located) throw notFound("digest", digest);
+    return fromServer(namespace, located, digest);
+  }
+
+  async function fromServer(namespace: string, located: Located, digest: string): Promise<Loaded> {
+    const { serverId } = located.record.header;
+    const listing = await lister.list(namespace, serverId).catch((err: unknown) => {
+      if (err instanceof UpstreamError) throw loadFailed(located, err, substitutes(located));
+      throw err;
+    });
+    const listed = findByName(listing.tools, located.tool.name);
+    if (listed && (digest === "" || listed.digest === digest)) return live(namespace, listed, listing.receivedAtMs);
+
+    // The server's list is not what the catalogue said. What the catalogue makes of it decides what may be served.
+    await lister.settled(namespace, serverId);
+    const record = directory.server(namespace, serverId);
+    const tool = record && findByName(record.tools, located.tool.name);
+    if (!tool) throw notFound("tool", `${serverId}/${located.tool.name}`);
+    const now = { record, tool };
+    if (listed && listed.digest === tool.digest) return live(namespace, listed, listing.receivedAtMs);
+    const [stored] = tool.digest === "" ? [] : await definitions.fetch(namespace, [tool.digest]);
+    if (stored) return { blob: stored, freshness: "stale" };
+    throw disagrees(now, listing, substitutes(now));
+  }
+
+  /** The load goes on when its caller leaves: neither the store's read nor the listing belongs to one caller. */
+  async function loadInTime(wanted: Wanted, deadlineMs: number | undefined): Promise<Loaded> {
+    const held = wanted.digest === "" ? undefined : definitions.held(wanted.namespace, wanted.digest);
+    if (held) return kept(wanted, held);
+    const waitMs = Math.min(Math.max(0, deadlineMs ?? LIMITS.loadCallerMs), LIMITS.loadMs);
+    const result = await within(clock, waitMs, load(wanted));
+    if (result.kind === "done") return result.value;
+    throw loadPending(wanted.what, waitMs, substitutes(wanted.located));
+  }
+
+  function view(bytes: Uint8Array, wanted: SchemaView): Uint8Array {
+    if (wanted === "full") return bytes;
+    const known = inputSchemas.get(bytes);
+    if (known) return known;
+    const part = inputSchemaOf(bytes);
+    inputSchemas.set(bytes, part);
+    return part;
+  }
+
+  const full: Loader["full"] = async (q) => {
+    try {
+      const { blob, freshness } = await loadInTime(want(q.namespace, q.key), q.deadlineMs);
+      const definition = view(blob.bytes, q.view);
+      onLoad?.(freshness);
+      const toolId = q.key.kind === "tool" ? q.key.toolId : "";
+      return { toolId, definition, digest: blob.digest, freshness, fetchedAtMs: blob.fetchedAtMs };
+    } catch (err) {
+      if (err instanceof Fault) onLoad?.(outcomeOf(err));
+      throw err;
+    }
+  };
+
+  const batch: Loader["batch"] = async ({ namespace, toolIds, view: wanted, deadlineMs }) => {
+    admitBatch(toolIds);
+    const digests = toolIds.map((id) => locate(directory, namespace, id)?.tool.digest ?? "");
+    // One store call for the whole batch; each tool's own load then joins it.
+    void definitions.fetch(namespace, digests.filter((d) => d !== ""));
+    const results = toolIds.map((toolId) =>
+      full({ namespace, key: { kind: "tool", toolId }, view: wanted, deadlineMs }).then(
+        (schema): SchemaResult => ({ kind: "schema", schema }),
+        (err: unknown): SchemaResult => {
+          if (err instanceof Fault) return { kind: "fault", fault: err };
+          throw err;
+        },
+      ),
+    );
+    return cutBatch(toolIds, await Promise.all(results));
+  };
+
+  return { full, batch, prime: definitions.prime };
+}
+
+function outcomeOf(fault: Fault): LoadOutcome {
+  if (fault.reason === "LOAD_PENDING") return "pending";
+  if (fault.reason === "DIGEST_MISMATCH") return "mismatch";
+  return fault.reason === "NOT_FOUND" ? "not-found" : "failed";
+}
