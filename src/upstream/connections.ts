@@ -1,0 +1,126 @@
+/** Connections by endpoint: era and session are found out once, remembered with a date, and looked at again. */
+import type { Clock } from "../catalogue/ports.js";
+import { LIMITS } from "../domain/limits.js";
+import type { Channel } from "./channel.js";
+import type { Connection } from "./connection.js";
+import { deadline } from "./deadline.js";
+import type { EraTools } from "./era.js";
+import { negotiate } from "./era.js";
+import { timedOut } from "./failures.js";
+import type { Session } from "./session.js";
+
+/** A server that was upgraded in place is noticed within this. */
+const LOOK_AGAIN_MS = 3_600_000;
+/** Endpoints remembered; the least recently used one goes first. */
+const REMEMBERED = 20_000;
+
+interface Entry {
+  readonly channel: Channel;
+  connection: Connection | undefined;
+  /** Monotonic. */
+  foundAtMs: number;
+  /** The negotiation that is under way; whoever needs the connection waits for it. */
+  pending: Promise<Connection> | undefined;
+  /** A stream of change notices was open before. */
+  listened: boolean;
+}
+
+export class Connections {
+  private readonly entries = new Map<string, Entry>();
+
+  constructor(
+    private readonly tools: EraTools,
+    private readonly channelTo: (endpoint: string) => Channel,
+  ) {}
+
+  /** The connection to an endpoint, negotiated if there is none or the known one is old. Throws UpstreamError. */
+  async get(endpoint: string, signal: AbortSignal): Promise<Connection> {
+    const entry = this.entry(endpoint);
+    const { connection } = entry;
+    if (connection && this.clock.monotonic() - entry.foundAtMs < LOOK_AGAIN_MS) return connection;
+    const held = connection?.era === "legacy" ? (connection as Session) : undefined;
+    return this.negotiated(endpoint, entry, held, signal);
+  }
+
+  /** A connection in place of one that failed; the same for all whom it failed. Throws UpstreamError. */
+  async renew(endpoint: string, failed: Connection, signal: AbortSignal): Promise<Connection> {
+    const entry = this.entry(endpoint);
+    if (entry.connection !== undefined && entry.connection !== failed) return entry.connection;
+    entry.connection = undefined;
+    return this.negotiated(endpoint, entry, undefined, signal);
+  }
+
+  /** Notes that a stream opened; answers whether one had been open before. */
+  reopened(endpoint: string): boolean {
+    const entry = this.entry(endpoint);
+    const before = entry.listened;
+    entry.listened = true;
+    return before;
+  }
+
+  /** Ends all sessions, as far as their servers listen. */
+  async close(): Promise<void> {
+    const open = [...this.entries.values()].flatMap(({ connection }) => (connection ? [connection] : []));
+    this.entries.clear();
+    await Promise.all(open.map((connection) => connection.close()));
+  }
+
+  private get clock(): Clock {
+    return this.tools.clock;
+  }
+
+  private entry(endpoint: string): Entry {
+    const known = this.entries.get(endpoint);
+    const entry = known ?? {
+      channel: this.channelTo(endpoint),
+      connection: undefined,
+      foundAtMs: 0,
+      pending: undefined,
+      listened: false,
+    };
+    this.entries.delete(endpoint);
+    this.entries.set(endpoint, entry);
+    if (known === undefined) this.forgetOldest();
+    return entry;
+  }
+
+  private forgetOldest(): void {
+    if (this.entries.size <= REMEMBERED) return;
+    for (const [endpoint, { connection }] of this.entries) {
+      this.entries.delete(endpoint);
+      void connection?.close();
+      return;
+    }
+  }
+
+  /** The negotiation belongs to nobody in particular: it has its own deadline, and goes on when one of the waiting leaves. */
+  private negotiated(endpoint: string, entry: Entry, held: Session | undefined, signal: AbortSignal): Promise<Connection> {
+    entry.pending ??= this.negotiate(entry, held).finally(() => {
+      entry.pending = undefined;
+    });
+    return abandonable(entry.pending, signal, () => timedOut(endpoint, "the handshake", signal.reason));
+  }
+
+  private async negotiate(entry: Entry, held: Session | undefined): Promise<Connection> {
+    const limit = deadline(this.clock, LIMITS.loadMs);
+    try {
+      const connection = await negotiate(entry.channel, this.tools, held, limit.signal);
+      if (held && connection !== held) void held.close();
+      entry.connection = connection;
+      entry.foundAtMs = this.clock.monotonic();
+      return connection;
+    } finally {
+      limit.lift();
+    }
+  }
+}
+
+/** Waits for work that goes on without us when the signal aborts. */
+function abandonable<T>(work: Promise<T>, signal: AbortSignal, error: () => Error): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(error());
+    if (signal.aborted) leave();
+    signal.addEventListener("abort", leave, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
+  });
+}

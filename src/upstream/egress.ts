@@ -1,0 +1,192 @@
+/** The only way out: every request to an MCP server passes here. */
+import { lookup as resolve } from "node:dns";
+import { Agent as HttpAgent, request as httpRequest } from "node:http";
+import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import type { LookupFunction } from "node:net";
+import { UpstreamError } from "../catalogue/upstream-port.js";
+import { isLoopbackHost } from "../domain/admission/endpoint.js";
+import { place, timedOut } from "./failures.js";
+
+export interface EgressRequest {
+  readonly method: "GET" | "POST" | "DELETE";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** For the sentence of a timeout: "initialize", "tools/list". */
+  readonly purpose: string;
+}
+
+export interface EgressResponse {
+  readonly status: number;
+  header(name: string): string | undefined;
+  /** The body as it arrives, at most `limit` bytes; throws UpstreamError. Leaving the loop early closes the connection. */
+  chunks(limit: number): AsyncGenerator<Buffer>;
+  /** The whole body, at most `limit` bytes; throws UpstreamError. */
+  read(limit: number): Promise<Buffer>;
+  /** Closes the connection without reading on. */
+  discard(): void;
+}
+
+export interface Egress {
+  /** Why this endpoint may not be dialled; undefined = it may. */
+  refusal(endpoint: string): string | undefined;
+  /** Resolves with the head of the answer. Redirects are not followed. Throws UpstreamError. */
+  request(endpoint: string, request: EgressRequest, signal: AbortSignal): Promise<EgressResponse>;
+  /** Drops idle connections. */
+  close(): void;
+}
+
+/** Proxy variables of the environment are not looked at: a proxy would dial what was refused here. */
+export function createEgress(): Egress {
+  const options = { keepAlive: true, maxFreeSockets: 4, timeout: 0 };
+  const agents = { http: new HttpAgent(options), https: new HttpsAgent(options) };
+  const send = async (
+    endpoint: string,
+    request: EgressRequest,
+    signal: AbortSignal,
+    attempt: number,
+  ): Promise<EgressResponse> => {
+    const reason = refusal(endpoint);
+    if (reason !== undefined) throw new UpstreamError("egress", reason);
+    try {
+      return await dial(agents, endpoint, request, signal);
+    } catch (error) {
+      // A kept connection may have been closed by the server at the very moment it was reused; nothing was answered then.
+      if (error instanceof StaleConnection && attempt === 0) return send(endpoint, request, signal, 1);
+      throw error instanceof StaleConnection ? error.asUpstream(endpoint) : error;
+    }
+  };
+  return {
+    refusal,
+    request: (endpoint, request, signal) => send(endpoint, request, signal, 0),
+    close: () => {
+      agents.http.destroy();
+      agents.https.destroy();
+    },
+  };
+}
+
+function refusal(endpoint: string): string | undefined {
+  if (!URL.canParse(endpoint)) return "the endpoint is no URL";
+  const { protocol, hostname } = new URL(endpoint);
+  if (protocol !== "http:" && protocol !== "https:") return `only http and https are dialled, not ${protocol}`;
+  if (isLoopbackHost(hostname)) return undefined;
+  return (
+    `this version dials only loopback addresses (localhost, 127.0.0.0/8, ::1), and the endpoint names ${hostname}; ` +
+    "let the server register its definitions inline, or run the registry beside it"
+  );
+}
+
+class StaleConnection extends Error {
+  asUpstream(endpoint: string): UpstreamError {
+    return new UpstreamError("connect", `${place(endpoint)} closed the connection without an answer`, this.cause);
+  }
+}
+
+function dial(
+  agents: { http: HttpAgent; https: HttpsAgent },
+  endpoint: string,
+  request: EgressRequest,
+  signal: AbortSignal,
+): Promise<EgressResponse> {
+  const url = new URL(endpoint);
+  const secure = url.protocol === "https:";
+  const options: RequestOptions = {
+    method: request.method,
+    agent: secure ? agents.https : agents.http,
+    headers: { "accept-encoding": "identity", ...request.headers },
+    lookup: loopbackLookup,
+    signal,
+  };
+  return new Promise((resolvePromise, reject) => {
+    const outgoing: ClientRequest = secure ? httpsRequest(url, options) : httpRequest(url, options);
+    outgoing.once("response", (incoming) => resolvePromise(responseOf(endpoint, request, incoming, signal)));
+    outgoing.once("error", (error: NodeJS.ErrnoException) => {
+      const broken = error.code === "ECONNRESET" || error.code === "EPIPE";
+      if (outgoing.reusedSocket && broken && !signal.aborted) reject(new StaleConnection("stale", { cause: error }));
+      else reject(translated(endpoint, request, signal, error));
+    });
+    outgoing.on("socket", (socket) => socket.setKeepAlive(true, 30_000));
+    outgoing.end(request.body);
+  });
+}
+
+/** Resolves a name and hands the socket exactly the addresses that were classified, so that no second answer can differ. */
+const loopbackLookup: LookupFunction = (hostname, options, callback) => {
+  resolve(hostname, { ...options, all: true }, (error, addresses) => {
+    if (error) return callback(error, []);
+    const outside = addresses.find(({ address }) => !isLoopbackHost(address));
+    if (outside) {
+      const text = `${hostname} resolves to ${outside.address}, and this version dials only loopback addresses`;
+      return callback(new UpstreamError("egress", text), []);
+    }
+    const first = addresses[0];
+    if (options.all || !first) return callback(null, addresses);
+    return callback(null, first.address, first.family);
+  });
+};
+
+function responseOf(
+  endpoint: string,
+  request: EgressRequest,
+  incoming: IncomingMessage,
+  signal: AbortSignal,
+): EgressResponse {
+  const header = (name: string) => {
+    const value = incoming.headers[name];
+    return Array.isArray(value) ? value[0] : value;
+  };
+  async function* chunks(limit: number): AsyncGenerator<Buffer> {
+    const encoding = header("content-encoding");
+    if (encoding !== undefined && encoding !== "identity") {
+      incoming.destroy();
+      throw new UpstreamError("protocol", `${place(endpoint)} sent ${encoding} although identity was asked for`);
+    }
+    let size = 0;
+    try {
+      for await (const chunk of incoming as AsyncIterable<Buffer>) {
+        size += chunk.length;
+        if (size > limit) {
+          const text = `${place(endpoint)} answered ${request.purpose} with more than ${limit} bytes`;
+          throw new UpstreamError("too-large", text);
+        }
+        yield chunk;
+      }
+    } catch (error) {
+      throw translated(endpoint, request, signal, error as NodeJS.ErrnoException);
+    } finally {
+      incoming.destroy();
+    }
+  }
+  // An answer that nobody reads may still fail later; that failure belongs to nobody.
+  incoming.on("error", () => undefined);
+  return {
+    status: incoming.statusCode ?? 0,
+    header,
+    chunks,
+    read: async (limit) => {
+      const parts: Buffer[] = [];
+      for await (const chunk of chunks(limit)) parts.push(chunk);
+      return Buffer.concat(parts);
+    },
+    discard: () => void incoming.destroy(),
+  };
+}
+
+function translated(
+  endpoint: string,
+  request: EgressRequest,
+  signal: AbortSignal,
+  error: NodeJS.ErrnoException,
+): UpstreamError {
+  if (error instanceof UpstreamError) return error;
+  if (signal.aborted) return timedOut(endpoint, request.purpose, error);
+  const where = place(endpoint);
+  const code = error.code ?? error.name;
+  if (code === "ECONNREFUSED") return new UpstreamError("connect", `${where} refuses connections; is the server up?`, error);
+  if (code === "ECONNRESET" || code === "EPIPE") {
+    return new UpstreamError("connect", `${where} closed the connection before it had answered ${request.purpose}`, error);
+  }
+  if (code.startsWith("HPE_")) return new UpstreamError("protocol", `${where} does not answer in HTTP (${code})`, error);
+  return new UpstreamError("connect", `${where} cannot be reached (${code})`, error);
+}

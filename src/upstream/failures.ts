@@ -1,0 +1,50 @@
+/** Failures that the rest of this room decides on. Outside it they are plain UpstreamErrors. */
+import { UpstreamError } from "../catalogue/upstream-port.js";
+import { quoted } from "../domain/admission/text.js";
+
+/** Where the fault happened, fit for logs: neither path, query nor credentials, any of which may hold a secret. */
+export function place(endpoint: string): string {
+  return URL.canParse(endpoint) ? new URL(endpoint).origin : "an endpoint that is no URL";
+}
+
+/** The server answered with a JSON-RPC error. */
+export class RpcFailure extends UpstreamError {
+  constructor(
+    message: string,
+    readonly code: number,
+    readonly data: unknown,
+  ) {
+    super("protocol", message);
+  }
+}
+
+/** The server answered with an HTTP status that is no success. `rpc` is the JSON-RPC error in its body, if there is one. */
+export class HttpFailure extends UpstreamError {
+  constructor(
+    message: string,
+    readonly status: number,
+    readonly rpc: { readonly code: number; readonly data: unknown } | undefined,
+  ) {
+    super("http", message);
+  }
+}
+
+/** The JSON-RPC code of a failure, whichever status carried it. */
+export function rpcCode(error: unknown): number | undefined {
+  if (error instanceof RpcFailure) return error.code;
+  return error instanceof HttpFailure ? error.rpc?.code : undefined;
+}
+
+export function rpcData(error: unknown): unknown {
+  if (error instanceof RpcFailure) return error.data;
+  return error instanceof HttpFailure ? error.rpc?.data : undefined;
+}
+
+export function timedOut(endpoint: string, what: string, cause?: unknown): UpstreamError {
+  return new UpstreamError("timeout", `${place(endpoint)} did not answer ${what} in time`, cause);
+}
+
+/** A server's own words inside one of our sentences. */
+export function words(text: string): string {
+  return quoted(text, 200);
+}

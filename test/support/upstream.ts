@@ -1,0 +1,55 @@
+/** The real upstream, on the real clock. */
+import { onTestFinished } from "vitest";
+import type { Clock, Logger } from "../../src/catalogue/ports.js";
+import { UpstreamError } from "../../src/catalogue/upstream-port.js";
+import type { ClosableUpstream } from "../../src/upstream/upstream.js";
+import { createUpstream } from "../../src/upstream/upstream.js";
+
+export const realClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  sleep: (ms, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const timer = setTimeout(resolve, ms);
+      signal?.addEventListener("abort", () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    }),
+};
+
+export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** Closed when the test ends. */
+export function startUpstream(clock: Clock = realClock): ClosableUpstream {
+  const upstream = createUpstream({ clock, logger: silentLogger, version: "0.0.0" });
+  onTestFinished(() => upstream.close());
+  return upstream;
+}
+
+/** A deadline far beyond what a working server needs. */
+export function soon(): AbortSignal {
+  return AbortSignal.timeout(20_000);
+}
+
+export async function failureOf(work: Promise<unknown>): Promise<UpstreamError> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof UpstreamError) return error;
+    throw error;
+  }
+  throw new Error("it should have failed");
+}
+
+/** Polls until the condition holds; fails with its last value after 20 s. */
+export async function eventually<T>(look: () => T | Promise<T>, holds: (value: T) => boolean): Promise<T> {
+  const until = performance.now() + 20_000;
+  for (;;) {
+    const value = await look();
+    if (holds(value)) return value;
+    if (performance.now() > until) throw new Error(`never came true; last seen: ${JSON.stringify(value)}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
