@@ -1,0 +1,148 @@
+import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import type { ClientReadableStream } from "@grpc/grpc-js";
+import { Client, Metadata, credentials } from "@grpc/grpc-js";
+import { LIMITS } from "../domain/limits.js";
+import { RegistryService } from "../gen/toolcrib/v1/registry_service_pb.js";
+import { RegistryError, registryError } from "./registry-error.js";
+import type { Target } from "./target.js";
+
+/** How long a call may take. */
+export interface CallOptions {
+  /** Default 10 s. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+type Methods = typeof RegistryService.method;
+type UnaryName = Exclude<keyof Methods, "watch">;
+type Input<N extends keyof Methods> = MessageInitShape<Methods[N]["input"]>;
+type Output<N extends keyof Methods> = MessageShape<Methods[N]["output"]>;
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+
+/** A connection to one registry: every RPC of RegistryService, typed, failing with RegistryError. */
+export class RegistryConnection {
+  readonly target: Target;
+  readonly #client: Client;
+
+  /** Dials lazily: an unreachable registry shows in the first call. */
+  constructor(target: Target) {
+    this.target = target;
+    this.#client = new Client(target.address, credentials.createInsecure(), {
+      // A channel that lost its peer waits up to this long before it dials again; the default is two minutes.
+      "grpc.max_reconnect_backoff_ms": 2_000,
+      "grpc.initial_reconnect_backoff_ms": 100,
+      "grpc.max_receive_message_length": LIMITS.messageBytes * 2,
+      // Two connections to one address must not share a broken subchannel's backoff.
+      "grpc.use_local_subchannel_pool": 1,
+    });
+  }
+
+  register(request: Input<"register">, options?: CallOptions): Promise<Output<"register">> {
+    return this.#unary("register", request, options);
+  }
+  renew(request: Input<"renew">, options?: CallOptions): Promise<Output<"renew">> {
+    return this.#unary("renew", request, options);
+  }
+  deregister(request: Input<"deregister">, options?: CallOptions): Promise<Output<"deregister">> {
+    return this.#unary("deregister", request, options);
+  }
+  getStubs(request: Input<"getStubs">, options?: CallOptions): Promise<Output<"getStubs">> {
+    return this.#unary("getStubs", request, options);
+  }
+  getFullSchema(request: Input<"getFullSchema">, options?: CallOptions): Promise<Output<"getFullSchema">> {
+    return this.#unary("getFullSchema", request, options);
+  }
+  batchGetFullSchemas(
+    request: Input<"batchGetFullSchemas">,
+    options?: CallOptions,
+  ): Promise<Output<"batchGetFullSchemas">> {
+    return this.#unary("batchGetFullSchemas", request, options);
+  }
+  listServers(request: Input<"listServers">, options?: CallOptions): Promise<Output<"listServers">> {
+    return this.#unary("listServers", request, options);
+  }
+  getServer(request: Input<"getServer">, options?: CallOptions): Promise<Output<"getServer">> {
+    return this.#unary("getServer", request, options);
+  }
+
+  /** Messages of one Watch until it fails (RegistryError), is aborted or the consumer stops; has no deadline. */
+  async *watch(request: Input<"watch">, signal?: AbortSignal): AsyncGenerator<Output<"watch">, void> {
+    const call = this.#open(request);
+    const cancel = (): void => call.cancel();
+    signal?.addEventListener("abort", cancel, { once: true });
+    try {
+      if (signal?.aborted) return;
+      for await (const message of call) yield message as Output<"watch">;
+    } catch (error) {
+      if (!signal?.aborted) throw this.#explain(error);
+    } finally {
+      signal?.removeEventListener("abort", cancel);
+      call.on("error", () => undefined); // Cancelling an unfinished call reports itself once more.
+      call.cancel();
+    }
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  #open(request: Input<"watch">): ClientReadableStream<Output<"watch">> {
+    const { input, output } = RegistryService.method.watch;
+    return this.#client.makeServerStreamRequest(
+      pathOf("watch"),
+      encoder(input),
+      decoder(output),
+      create(input, request),
+    );
+  }
+
+  #unary<N extends UnaryName>(name: N, request: Input<N>, options: CallOptions = {}): Promise<Output<N>> {
+    const { input, output } = RegistryService.method[name] as { input: DescMessage; output: DescMessage };
+    const deadline = Date.now() + (options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+    const { signal } = options;
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(new RegistryError("the call was cancelled", { code: "CANCELLED" }));
+      const message = create(input, request as MessageInitShape<DescMessage>);
+      const call = this.#client.makeUnaryRequest(
+        pathOf(name),
+        encoder(input),
+        decoder(output),
+        message,
+        new Metadata(),
+        { deadline },
+        (error, answer) => {
+          signal?.removeEventListener("abort", cancel);
+          if (error) reject(this.#explain(error));
+          else resolve(answer as Output<N>);
+        },
+      );
+      const cancel = (): void => call.cancel();
+      signal?.addEventListener("abort", cancel, { once: true });
+    });
+  }
+
+  /** Names the registry where the failure is the connection's, because then the address is what to look at. */
+  #explain(error: unknown): RegistryError {
+    const known = registryError(error);
+    if (known.reason !== "" || (known.code !== "UNAVAILABLE" && known.code !== "DEADLINE_EXCEEDED")) return known;
+    const why = known.code === "UNAVAILABLE" ? "cannot be reached" : "did not answer in time";
+    return new RegistryError(`the registry at ${this.target.address} ${why}`, { code: known.code, cause: known.cause });
+  }
+}
+
+function pathOf(name: keyof Methods): string {
+  return `/${RegistryService.typeName}/${RegistryService.method[name].name}`;
+}
+
+function encoder<D extends DescMessage>(desc: D): (message: MessageShape<D>) => Buffer {
+  return (message) => {
+    const bytes = toBinary(desc, message);
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  };
+}
+
+function decoder<D extends DescMessage>(desc: D): (bytes: Buffer) => MessageShape<D> {
+  return (bytes) => fromBinary(desc, bytes);
+}
