@@ -97,7 +97,12 @@ export function createIntake({ writer, records, relist, clock, random, logger }:
     const { namespace, serverId } = record.header;
     const now = records.server(namespace, serverId);
     if (!now) return void forget(namespace, serverId);
-    if (now.revision !== record.revision && sameOffer(now, record)) return consider(now, listing);
+    const key = serverKey(namespace, serverId);
+    const retries = (memos.get(key)?.retries ?? 0) + 1;
+    if (now.revision !== record.revision && sameOffer(now, record) && retries <= RETRIES) {
+      remember(key, { retries });
+      return consider(now, listing);
+    }
     retry(namespace, serverId, "the server changed in the catalogue meanwhile");
     return undefined;
   }

@@ -19,7 +19,10 @@ export interface Definitions {
   fetch(namespace: string, digests: readonly string[]): Promise<readonly (Blob | undefined)[]>;
   /** Puts into the store (one call) and into memory what was just received. Never rejects. */
   keep(namespace: string, blobs: readonly Blob[]): Promise<void>;
-  /** Puts into memory what the store already has, as after a Register with inline definitions. */
+  /**
+   * Brings into memory what has just been put into the store, as by a Register with inline definitions. It is read back
+   * from there, because the store may have had other bytes under the same digest before (P10).
+   */
   prime(namespace: string, blobs: readonly Blob[]): void;
 }
 
@@ -50,6 +53,15 @@ export function createDefinitions({ blobsOf, clock, logger, memoryBytes }: Defin
     }
   }
 
+  /** As many of them as one listing may put into memory. */
+  function share(blobs: readonly Blob[]): readonly Blob[] {
+    let room = memory.limitBytes * LISTING_SHARE;
+    return blobs.filter((blob) => {
+      room -= costOf(blob);
+      return room >= 0;
+    });
+  }
+
   function startReads(namespace: string, digests: readonly string[]): void {
     const fresh = [...new Set(digests)].filter((d) => !memory.has(namespace, d) && !reads.has(`${namespace}/${d}`));
     if (fresh.length === 0) return;
@@ -61,15 +73,6 @@ export function createDefinitions({ blobsOf, clock, logger, memoryBytes }: Defin
         return blob ? memory.put(namespace, blob) : undefined;
       });
       reads.set(`${namespace}/${digest}`, one);
-    }
-  }
-
-  function fill(namespace: string, blobs: readonly Blob[]): void {
-    let room = memory.limitBytes * LISTING_SHARE;
-    for (const blob of blobs) {
-      room -= costOf(blob);
-      if (room < 0) return;
-      memory.put(namespace, blob);
     }
   }
 
@@ -90,9 +93,11 @@ export function createDefinitions({ blobsOf, clock, logger, memoryBytes }: Defin
       if (missing.length === 0) return;
       // Another replica may have been first with other bytes of the same digest; its bytes are the ones to serve (P10).
       const digests = missing.map((b) => b.digest);
-      const first = stored && (await attempt(() => blobsOf(namespace).get(namespace, digests)));
-      fill(namespace, missing.map((b, i) => (first ? first[i] : undefined) ?? b));
+      const first = stored ? await attempt(() => blobsOf(namespace).get(namespace, digests)) : undefined;
+      for (const [i, blob] of share(missing).entries()) memory.put(namespace, first?.[i] ?? blob);
     },
-    prime: fill,
+    prime(namespace, blobs) {
+      startReads(namespace, share(blobs).map((b) => b.digest));
+    },
   };
 }

@@ -63,15 +63,19 @@ export function createLister(deps: ListerDeps): Lister {
   const flights = new Map<string, Flight>();
   const nexts = new Map<string, Promise<Flight>>();
   const failures = new Map<string, Failure>();
-  const stopping = new AbortController();
+  const asking = new Set<AbortController>();
 
   async function ask(endpoint: string, budgetMs: number): Promise<Listing> {
     const cut = new AbortController();
-    const listing = upstream.list(endpoint, AbortSignal.any([cut.signal, stopping.signal]));
-    const result = await within(clock, budgetMs, listing);
-    if (result.kind === "done") return result.value;
-    cut.abort();
-    throw new UpstreamError("timeout", `no complete answer to tools/list within ${Math.round(budgetMs)} ms`);
+    asking.add(cut);
+    try {
+      const result = await within(clock, budgetMs, upstream.list(endpoint, cut.signal));
+      if (result.kind === "done") return result.value;
+      cut.abort();
+      throw new UpstreamError("timeout", `no complete answer to tools/list within ${Math.round(budgetMs)} ms`);
+    } finally {
+      asking.delete(cut);
+    }
   }
 
   /** Newest instance first; the error told is its own, as its set is the server's set. */
@@ -173,7 +177,9 @@ export function createLister(deps: ListerDeps): Lister {
     async settled(namespace, serverId) {
       await flights.get(serverKey(namespace, serverId))?.done;
     },
-    stop: () => stopping.abort(),
+    stop() {
+      for (const cut of asking) cut.abort();
+    },
   };
 }
 

@@ -39,7 +39,7 @@ export interface Loader {
     readonly view: SchemaView;
     readonly deadlineMs: number | undefined;
   }): Promise<readonly SchemaResult[]>;
-  /** Puts into memory what a Register has just stored. */
+  /** Brings into memory what a Register or a listing has just stored. */
   prime(namespace: string, blobs: readonly Blob[]): void;
 }
 

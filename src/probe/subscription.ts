@@ -1,0 +1,84 @@
+/** The one stream of change notices that a claim's holder keeps to a server. */
+import type { Clock, Logger, Random } from "../catalogue/ports.js";
+import type { Upstream } from "../catalogue/upstream-port.js";
+import { afterFailure } from "./pace.js";
+import type { ServerName } from "./ports.js";
+
+/** A stream that lived this long was a good one: the next failure starts the backoff anew. */
+const GOOD_MS = 60_000;
+/**
+ * Nothing says when a stream has opened first, and a change just before that reaches nobody. So the server is listed once
+ * more this long after a stream was begun.
+ */
+const OPENING_MS = 2_000;
+
+export interface Subscription {
+  /** Subscribes at this endpoint; undefined: the server gives no notices. */
+  follow(endpoint: string | undefined): void;
+  /** The server is reached elsewhere now; follows it there if it was followed. */
+  moved(endpoint: string): void;
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export interface SubscriptionDeps {
+  readonly upstream: Pick<Upstream, "subscribe">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly server: ServerName;
+  readonly onNotice: () => void;
+}
+
+/** Longer than any process runs; the sleep ends when the endpoint changes. */
+const UNTIL_CHANGED_MS = 2 ** 31 - 1;
+
+export function createSubscription({ upstream, clock, random, logger, server, onNotice }: SubscriptionDeps): Subscription {
+  let endpoint: string | undefined;
+  let changed = new AbortController();
+  let failures = 0;
+
+  function follow(next: string | undefined): void {
+    if (next === endpoint) return;
+    endpoint = next;
+    failures = 0;
+    const before = changed;
+    changed = new AbortController();
+    before.abort();
+  }
+
+  async function listAfterOpening(signal: AbortSignal): Promise<void> {
+    await clock.sleep(OPENING_MS, signal);
+    if (!signal.aborted) onNotice();
+  }
+
+  /** One stream, to its end. */
+  async function stream(at: string, signal: AbortSignal): Promise<void> {
+    const ended = new AbortController();
+    const startedAtMs = clock.monotonic();
+    void listAfterOpening(AbortSignal.any([signal, ended.signal]));
+    try {
+      await upstream.subscribe(at, () => void (signal.aborted || onNotice()), signal);
+    } catch (err) {
+      if (!signal.aborted && failures === 0)
+        logger.info({ ...server, err }, "change notices of a server ended: listing it at its pace, and trying again");
+    } finally {
+      ended.abort();
+    }
+    failures = clock.monotonic() - startedAtMs >= GOOD_MS ? 1 : failures + 1;
+  }
+
+  return {
+    follow,
+    moved: (next) => follow(endpoint === undefined ? undefined : next),
+    async run(signal) {
+      while (!signal.aborted) {
+        const until = AbortSignal.any([signal, changed.signal]);
+        if (endpoint === undefined) await clock.sleep(UNTIL_CHANGED_MS, until);
+        else {
+          await stream(endpoint, until);
+          await clock.sleep(until.aborted ? 0 : afterFailure(failures, false, () => random.next()), until);
+        }
+      }
+    },
+  };
+}
