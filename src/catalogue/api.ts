@@ -172,6 +172,22 @@ export interface WatchInput {
   readonly minRevision: string;
 }
 
+/** The lazy loader as the registry calls it. */
+export interface SchemaLoader {
+  full(q: {
+    readonly namespace: string;
+    readonly key: SchemaKey;
+    readonly view: SchemaView;
+    readonly deadlineMs: number | undefined;
+  }): Promise<FullSchema>;
+  batch(q: {
+    readonly namespace: string;
+    readonly toolIds: readonly string[];
+    readonly view: SchemaView;
+    readonly deadlineMs: number | undefined;
+  }): Promise<readonly SchemaResult[]>;
+}
+
 /** What every transport calls. */
 export interface RegistryApi {
   register(input: RegisterInput): Promise<RegisterOutput>;

@@ -1,0 +1,127 @@
+import type { ServerRecord, Tool } from "../domain/server.js";
+import type { ConditionPublisher } from "./conditions.js";
+import type { Deps } from "./deps.js";
+import { listedSet } from "./register/listed.js";
+import { answered } from "./register/prepare.js";
+import type { Listing } from "./upstream-port.js";
+import type { ListingOutcome, ListingWriter } from "./writer-port.js";
+import type { Decision, WriteResult, Writes } from "./writes.js";
+
+/** Commits what listings say, whichever replica found it, by compare-and-set on the revision they were asked at. */
+export class CatalogueListingWriter implements ListingWriter {
+  constructor(
+    private readonly deps: Deps,
+    private readonly writesOf: (namespace: string) => Writes,
+    private readonly conditions: ConditionPublisher,
+  ) {}
+
+  async commitListing(namespace: string, serverId: string, listing: Listing, basedOn: number): Promise<ListingOutcome> {
+    const writes = this.writesOf(namespace);
+    const tags = writes.partition.live().history.server(namespace, serverId)?.record.header.tags ?? [];
+    const set = listedSet(serverId, tags, listing, this.deps.stubs);
+    await this.#keepDefinitions(writes, namespace, set.blobs);
+    return outcomeOf(
+      await writes.write(namespace, serverId, (record): Decision<ListingOutcome> => {
+        if (record?.header.source !== "introspected") return keep("gone");
+        if (record.revision !== basedOn) return keep("conflict");
+        const header = {
+          ...record.header,
+          rejected: set.rejected,
+          rejectedCount: set.rejectedCount,
+          pending: false,
+          availability: "available" as const,
+          conditions: answered(record, this.deps.now()),
+          protocolVersion: listing.protocolVersion,
+          listedAtMs: listing.receivedAtMs,
+        };
+        if (sameListing(record, header, set.tools)) return keep("unchanged");
+        return { kind: "commit", step: { cause: "listing", next: { header, tools: set.tools }, leases: [] }, value: "committed" };
+      }),
+    );
+  }
+
+  async learn(namespace: string, serverId: string, listing: Listing, basedOn: number): Promise<ListingOutcome> {
+    const writes = this.writesOf(namespace);
+    const record = writes.partition.live().history.server(namespace, serverId)?.record;
+    if (record?.header.source !== "declared") return "gone";
+    const listed = new Map(listing.tools.map((t) => [t.name, t]));
+    const wrong = record.tools.filter((t) => t.digestDeclared && listed.has(t.name) && listed.get(t.name)?.digest !== t.digest);
+    await this.#keepDefinitions(
+      writes,
+      namespace,
+      listing.tools.map((t) => ({ digest: t.digest, bytes: t.definition, fetchedAtMs: listing.receivedAtMs })),
+    );
+    const outcome = outcomeOf(
+      await writes.write(namespace, serverId, (now): Decision<ListingOutcome> => {
+        if (now?.header.source !== "declared") return keep("gone");
+        if (now.revision !== basedOn) return keep("conflict");
+        const tools = now.tools.map((tool) => this.#learned(tool, listed));
+        if (tools.every((tool, i) => tool === now.tools[i])) return keep("unchanged");
+        return { kind: "commit", step: { cause: "learned", next: { header: now.header, tools }, leases: [] }, value: "committed" };
+      }),
+    );
+    if (wrong.length > 0 && outcome !== "conflict") await this.#reportMismatch(namespace, serverId, wrong);
+    return outcome;
+  }
+
+  async condition(
+    namespace: string,
+    serverId: string,
+    seen: { readonly reachable: boolean; readonly listed: boolean; readonly reason: string; readonly message: string },
+  ): Promise<void> {
+    this.conditions.publish(namespace, serverId, {
+      reachable: seen.reachable ? "true" : "false",
+      listed: seen.listed ? "true" : "false",
+      reason: seen.reason,
+      message: seen.message,
+    });
+  }
+
+  /** Fills in what the registrant did not say: the digest and the size, never its words. */
+  #learned(tool: Tool, listed: ReadonlyMap<string, Listing["tools"][number]>): Tool {
+    const found = listed.get(tool.name);
+    if (!found || tool.digestDeclared || found.digest === tool.digest) return tool;
+    const label = this.deps.stubs.decode(tool.stub);
+    return this.deps.stubs.encode({ ...label, digest: found.digest, sizeBytes: found.definition.byteLength }, false);
+  }
+
+  async #reportMismatch(namespace: string, serverId: string, wrong: readonly Tool[]): Promise<void> {
+    const names = wrong.slice(0, 3).map((t) => t.name);
+    this.conditions.publish(namespace, serverId, {
+      reachable: "true",
+      listed: "false",
+      reason: "DIGEST_MISMATCH",
+      message: `the server sends other definitions than registered for ${wrong.length} tools, such as ${names.join(", ")}`,
+    });
+  }
+
+  async #keepDefinitions(writes: Writes, namespace: string, blobs: Parameters<Deps["onDefinitions"]>[1]): Promise<void> {
+    if (blobs.length === 0) return;
+    await writes.partition.deps.store.blobs.put(namespace, blobs);
+    this.deps.onDefinitions(namespace, blobs);
+  }
+}
+
+function keep(value: ListingOutcome): Decision<ListingOutcome> {
+  return { kind: "keep", value };
+}
+
+function outcomeOf(result: WriteResult<ListingOutcome>): ListingOutcome {
+  if (result.kind === "not-due") throw new Error("a listing requires no lease to be due");
+  return result.value;
+}
+
+/** Whether a reader could tell the difference; when a server was last listed is none. */
+function sameListing(record: ServerRecord, header: ServerRecord["header"], tools: readonly Tool[]): boolean {
+  const { header: before } = record;
+  return (
+    !before.pending &&
+    before.availability === header.availability &&
+    before.protocolVersion === header.protocolVersion &&
+    before.conditions.every((c, i) => c.status === header.conditions[i]?.status) &&
+    before.conditions.length === header.conditions.length &&
+    JSON.stringify(before.rejected) === JSON.stringify(header.rejected) &&
+    record.tools.length === tools.length &&
+    record.tools.every((t, i) => Buffer.compare(t.stub, (tools[i] as Tool).stub) === 0)
+  );
+}

@@ -1,0 +1,176 @@
+import { Fault, type Violation } from "../../domain/fault.js";
+import { LIMITS } from "../../domain/limits.js";
+import type { ServerRecord, Tool, ToolSource } from "../../domain/server.js";
+import type { DeclaredTool, RegisterInput, ToolOutcome } from "../api.js";
+import type { Deps } from "../deps.js";
+import type { Blob } from "../ports.js";
+import { type Listing, UpstreamError } from "../upstream-port.js";
+import { type DeclaredSet, keepLearned, outcomesOf, readDeclared } from "./declared.js";
+import { type OfferPart, withCondition } from "./header.js";
+import { listedSet } from "./listed.js";
+
+/** An offer, judged before the write loop begins, so that deciding again costs no network and no parsing. */
+export interface PreparedOffer {
+  readonly source: ToolSource;
+  readonly blobs: readonly Blob[];
+  tools(record: ServerRecord | undefined): readonly Tool[];
+  header(record: ServerRecord | undefined, nowMs: number): OfferPart;
+  outcomes(record: ServerRecord | undefined, tools: readonly Tool[]): readonly ToolOutcome[];
+}
+
+/** How long a Register of a new server waits for its first listing; one that takes longer is registered as pending. */
+const FIRST_LISTING_MS = 5_000;
+
+export async function prepareOffer(deps: Deps, input: RegisterInput, known: ServerRecord | undefined): Promise<PreparedOffer> {
+  if (input.offer.kind === "declared") return declaredOffer(deps, input, input.offer.tools);
+  refuseEgress(deps, input);
+  if (known?.header.source === "introspected" && !known.header.pending) return knownOffer();
+  return introspectedOffer(deps, input, await firstListing(deps, input.endpoint));
+}
+
+function declaredOffer(deps: Deps, input: RegisterInput, declared: readonly DeclaredTool[]): PreparedOffer {
+  if (declared.some((t) => t.definition === undefined)) refuseEgress(deps, input);
+  const set = readDeclared(input.serverId, input.tags, declared, deps.stubs, deps.now());
+  refuseRejected(input, set);
+  return {
+    source: "declared",
+    blobs: set.blobs,
+    tools: (record) => keepLearned(record, set.tools, deps.stubs),
+    header: () => ({
+      setDigest: set.setDigest,
+      rejected: set.rejected,
+      rejectedCount: set.rejectedCount,
+      pending: false,
+      conditions: [],
+      availability: "available",
+      protocolVersion: "",
+      listedAtMs: 0,
+    }),
+    outcomes: (record, tools) => outcomesOf(set, tools, record),
+  };
+}
+
+/** An introspected server that was listed before keeps its last good set; the keeper lists it again. */
+function knownOffer(): PreparedOffer {
+  return {
+    source: "introspected",
+    blobs: [],
+    tools: (record) => record?.tools ?? [],
+    header: (record) => ({
+      setDigest: "",
+      rejected: record?.header.rejected ?? [],
+      rejectedCount: record?.header.rejectedCount ?? 0,
+      pending: record?.header.pending ?? true,
+      conditions: record?.header.conditions ?? [],
+      availability: record?.header.availability ?? "unavailable",
+      protocolVersion: record?.header.protocolVersion ?? "",
+      listedAtMs: record?.header.listedAtMs ?? 0,
+    }),
+    outcomes: (record) => (record?.tools ?? []).map((t) => ({ name: t.name, outcome: "unchanged", reasons: [], digest: t.digest })),
+  };
+}
+
+type FirstListing = { readonly kind: "listed"; readonly listing: Listing } | { readonly kind: "failed"; readonly error: UpstreamError };
+
+function introspectedOffer(deps: Deps, input: RegisterInput, first: FirstListing): PreparedOffer {
+  if (first.kind === "failed" || first.listing.tools.length + first.listing.rejected.length === 0) return pendingOffer(first);
+  const { listing } = first;
+  const set = listedSet(input.serverId, input.tags, listing, deps.stubs);
+  return {
+    source: "introspected",
+    blobs: set.blobs,
+    tools: () => set.tools,
+    header: (record, nowMs) => ({
+      setDigest: "",
+      rejected: set.rejected,
+      rejectedCount: set.rejectedCount,
+      pending: false,
+      conditions: answered(record, nowMs),
+      availability: "available",
+      protocolVersion: listing.protocolVersion,
+      listedAtMs: listing.receivedAtMs,
+    }),
+    outcomes: (record, tools) => {
+      const before = new Map((record?.tools ?? []).map((t) => [t.name, t.digest]));
+      const listed = tools.map((t): ToolOutcome => {
+        return { name: t.name, outcome: before.get(t.name) === t.digest ? "unchanged" : "accepted", reasons: [], digest: t.digest };
+      });
+      const rejected = set.rejected.map((r): ToolOutcome => ({ ...r, outcome: "rejected", digest: "" }));
+      return [...listed, ...rejected];
+    },
+  };
+}
+
+/** A server that does not answer yet, or answers with nothing: committed without tools, listed when it comes up. */
+function pendingOffer(first: FirstListing): PreparedOffer {
+  const failed = first.kind === "failed" ? first.error : undefined;
+  return {
+    source: "introspected",
+    blobs: [],
+    // An update to a bad endpoint keeps the last good set.
+    tools: (record) => record?.tools ?? [],
+    header: (record, nowMs) => ({
+      setDigest: "",
+      rejected: [],
+      rejectedCount: 0,
+      pending: true,
+      conditions: [
+        {
+          type: "Listed",
+          status: "false",
+          reason: failed ? failed.kind.toUpperCase() : "EMPTY_LIST",
+          message: failed?.message ?? "the server answered an empty list; it is asked again before that is believed",
+          sinceMs: nowMs,
+        },
+        {
+          type: "Reachable",
+          status: failed ? "false" : "true",
+          reason: failed ? failed.kind.toUpperCase() : "ANSWERED",
+          message: failed?.message ?? "",
+          sinceMs: nowMs,
+        },
+      ],
+      availability: failed ? "unavailable" : "available",
+      protocolVersion: record?.header.protocolVersion ?? "",
+      listedAtMs: record?.header.listedAtMs ?? 0,
+    }),
+    outcomes: () => [],
+  };
+}
+
+/** The conditions of a server that just answered a listing. */
+export function answered(record: ServerRecord | undefined, nowMs: number) {
+  const before = record?.header.conditions ?? [];
+  const reachable = withCondition(before, { type: "Reachable", status: "true", reason: "ANSWERED", message: "", sinceMs: nowMs });
+  return withCondition(reachable, { type: "Listed", status: "true", reason: "LISTED", message: "", sinceMs: nowMs });
+}
+
+async function firstListing(deps: Deps, endpoint: string): Promise<FirstListing> {
+  try {
+    return { kind: "listed", listing: await deps.upstream.list(endpoint, AbortSignal.timeout(FIRST_LISTING_MS)) };
+  } catch (error) {
+    if (error instanceof UpstreamError) return { kind: "failed", error };
+    throw error;
+  }
+}
+
+/** A server that has to be dialled must be one that may be dialled. */
+function refuseEgress(deps: Deps, input: RegisterInput): void {
+  const refusal = deps.upstream.refusal(input.endpoint);
+  if (refusal) throw new Fault("EGRESS_DENIED", refusal, { metadata: { server_id: input.serverId } });
+}
+
+function refuseRejected(input: RegisterInput, set: DeclaredSet): void {
+  if (set.rejectedCount === 0) return;
+  if (set.tools.length > 0 && !input.strict) return;
+  const violations: Violation[] = [];
+  set.sent.forEach((tool, index) => {
+    for (const reason of tool.reasons) violations.push({ field: `declared.tools[${index}]`, description: `${tool.name}: ${reason}` });
+  });
+  const shown = violations.slice(0, LIMITS.rejectedKept);
+  const why = set.tools.length === 0 ? "no tool could be accepted" : `strict was asked and ${set.rejectedCount} tools were rejected`;
+  throw new Fault("TOOLS_REJECTED", `${why}: ${shown[0]?.description ?? ""}`, {
+    violations: shown,
+    metadata: { rejected: String(set.rejectedCount), sent: String(set.sent.length) },
+  });
+}

@@ -1,0 +1,173 @@
+import { diffTools } from "../../domain/change.js";
+import { checkRegister } from "../../domain/admission/register.js";
+import { Fault, invalidRequest } from "../../domain/fault.js";
+import { makeLeaseId, renewAfterMs } from "../../domain/lease.js";
+import { LIMITS } from "../../domain/limits.js";
+import { etagOf, type Instance, type ServerRecord, type Tool } from "../../domain/server.js";
+import type { LeaseGrant, RegisterInput, RegisterOutput, ToolOutcome } from "../api.js";
+import type { Deps } from "../deps.js";
+import type { LeaseEffect } from "../ports.js";
+import type { Decision, WriteResult, Writes } from "../writes.js";
+import { sortedSet } from "../../domain/filter.js";
+import { instanceIdOf, nextHeader, nextInstance, sameInstance, ttlOf, withInstance } from "./header.js";
+import { type PreparedOffer, prepareOffer } from "./prepare.js";
+
+interface Registered {
+  readonly record: ServerRecord | undefined;
+  readonly instance: Instance;
+  readonly tools: readonly ToolOutcome[];
+  readonly pending: boolean;
+}
+
+/** Register as one revision or not at all; repeating it changes nothing (P5). */
+export async function register(deps: Deps, writes: Writes, namespace: string, input: RegisterInput): Promise<RegisterOutput> {
+  const violations = checkRegister({ ...input, namespace });
+  if (violations.length > 0) throw invalidRequest(violations);
+  const { partition } = writes;
+  const known = partition.live().history.server(namespace, input.serverId)?.record;
+  const offer = await prepareOffer(deps, input, known);
+  if (input.validateOnly) return preview(deps, writes, namespace, input, offer, known);
+  if (offer.blobs.length > 0) {
+    await partition.deps.store.blobs.put(namespace, offer.blobs);
+    deps.onDefinitions(namespace, offer.blobs);
+  }
+  const result = await writes.write(namespace, input.serverId, (record) => decide(writes, namespace, input, offer, record));
+  return answer(deps, writes, namespace, input, result);
+}
+
+async function decide(
+  writes: Writes,
+  namespace: string,
+  input: RegisterInput,
+  offer: PreparedOffer,
+  record: ServerRecord | undefined,
+): Promise<Decision<Registered>> {
+  const known = record?.header.instances.find((i) => i.instanceId === instanceIdOf(input));
+  if (known && input.requestId !== "" && known.requestId === input.requestId) {
+    const tools = offer.outcomes(record, record?.tools ?? []);
+    const value = { record, instance: known, tools, pending: record?.header.pending ?? false };
+    if (await leaseLives(writes, known)) return { kind: "keep", value, revision: known.revision };
+  }
+  if (input.etag !== "" && input.etag !== etagOf(record)) {
+    throw new Fault("ETAG_MISMATCH", `the etag of ${input.serverId} is ${etagOf(record)}, not ${input.etag}; read the server again`, {
+      metadata: { etag: etagOf(record) },
+    });
+  }
+  if (!known && (record?.header.instances.length ?? 0) >= LIMITS.instancesPerServer) {
+    throw new Fault("QUOTA_EXCEEDED", `a server may have at most ${LIMITS.instancesPerServer} instances; this would be one more`, {
+      metadata: { limit: String(LIMITS.instancesPerServer) },
+    });
+  }
+  return step(writes, namespace, input, offer, record, known);
+}
+
+async function step(
+  writes: Writes,
+  namespace: string,
+  input: RegisterInput,
+  offer: PreparedOffer,
+  record: ServerRecord | undefined,
+  known: Instance | undefined,
+): Promise<Decision<Registered>> {
+  const { partition } = writes;
+  const nowMs = partition.deps.clock.now();
+  const tools = offer.tools(record);
+  const part = offer.header(record, nowMs);
+  const candidate = nextInstance(input, known, known?.leaseId ?? "", part.setDigest, nowMs);
+  const outcomes = offer.outcomes(record, tools);
+  if (record && known && unchanged(input, record, known, candidate, tools, offer) && (await leaseLives(writes, known))) {
+    return { kind: "keep", value: { record, instance: known, tools: outcomes, pending: record.header.pending } };
+  }
+  const leased = ttlOf(input) > 0;
+  // A lease that ended never comes back: only a live one keeps its id.
+  const keepLease = known !== undefined && known.leaseId !== "" && leased && (await leaseLives(writes, known));
+  const leaseId = keepLease ? known.leaseId : leased ? makeLeaseId(partition.index, partition.deps.random.id()) : "";
+  const instance = { ...candidate, leaseId };
+  const header = nextHeader(input, namespace, withInstance(record, instance), part);
+  return {
+    kind: "commit",
+    step: { cause: "register", next: { header, tools }, leases: leaseEffects(namespace, input, instance, known) },
+    value: { record: undefined, instance, tools: outcomes, pending: header.pending },
+  };
+}
+
+function unchanged(
+  input: RegisterInput,
+  record: ServerRecord,
+  known: Instance,
+  candidate: Instance,
+  tools: readonly Tool[],
+  offer: PreparedOffer,
+): boolean {
+  const { header } = record;
+  return (
+    sameInstance(known, candidate) &&
+    header.setDigest === candidate.setDigest &&
+    header.source === offer.source &&
+    header.title === input.title &&
+    header.tags.join() === sortedSet(input.tags).join() &&
+    // A registrant that was told to register again clears what it was told about.
+    !header.conditions.some((c) => c.reason === "DIGEST_MISMATCH") &&
+    diffTools(record.tools, tools).length === 0
+  );
+}
+
+/** Whether the instance's lease still lives; renews it on the way. A standing instance has none that could end. */
+async function leaseLives(writes: Writes, instance: Instance): Promise<boolean> {
+  if (instance.leaseId === "") return true;
+  const [outcome] = await writes.partition.deps.store.leases.renew([instance.leaseId]);
+  return outcome === "renewed";
+}
+
+function leaseEffects(namespace: string, input: RegisterInput, now: Instance, before: Instance | undefined): LeaseEffect[] {
+  const effects: LeaseEffect[] = [];
+  if (before && before.leaseId !== "" && before.leaseId !== now.leaseId) {
+    effects.push({ kind: "end", leaseId: before.leaseId, buried: false });
+  }
+  if (now.leaseId !== "") {
+    const { leaseId, ttlMs, instanceId } = now;
+    effects.push({ kind: "grant", leaseId, ttlMs, namespace, serverId: input.serverId, instanceId });
+  }
+  return effects;
+}
+
+function answer(
+  deps: Deps,
+  writes: Writes,
+  namespace: string,
+  input: RegisterInput,
+  result: WriteResult<Registered>,
+): RegisterOutput {
+  if (result.kind === "not-due") throw new Error("a Register requires no lease to be due");
+  const { instance, tools, pending } = result.value;
+  if (result.kind === "committed") deps.onRegistered(namespace, input.serverId);
+  const record = writes.partition.live().history.server(namespace, input.serverId)?.record;
+  const etag = result.kind === "committed" ? `r${result.position.revision}` : etagOf(record);
+  return { position: result.position, setDigest: instance.setDigest, lease: grant(writes, instance), tools, etag, pending };
+}
+
+function grant(writes: Writes, { leaseId, ttlMs }: Instance): LeaseGrant | undefined {
+  if (leaseId === "") return undefined;
+  return { leaseId, ttlMs, renewAfterMs: renewAfterMs(ttlMs, writes.partition.deps.random.next()) };
+}
+
+/** What a Register would do; commits nothing and grants nothing. */
+function preview(
+  deps: Deps,
+  writes: Writes,
+  namespace: string,
+  input: RegisterInput,
+  offer: PreparedOffer,
+  record: ServerRecord | undefined,
+): RegisterOutput {
+  const part = offer.header(record, writes.partition.deps.clock.now());
+  deps.logger.debug({ namespace, server_id: input.serverId }, "validated only");
+  return {
+    position: writes.partition.live().history.head,
+    setDigest: part.setDigest,
+    lease: undefined,
+    tools: offer.outcomes(record, offer.tools(record)),
+    etag: etagOf(record),
+    pending: part.pending,
+  };
+}

@@ -1,0 +1,218 @@
+import { createHash } from "node:crypto";
+import { Fault, invalidRequest } from "../domain/fault.js";
+import { nameViolations } from "../domain/admission/names.js";
+import { DEFAULT_NAMESPACE } from "../domain/ids.js";
+import type { RegistryApi, SchemaLoader, WatchCodec, WatchInput, WatchSink } from "./api.js";
+import { startBackground } from "./background.js";
+import { ConditionPublisher } from "./conditions.js";
+import type { Deps } from "./deps.js";
+import { deregister } from "./deregister.js";
+import { restoreStanding } from "./heal.js";
+import { CatalogueListingWriter } from "./listing-writer.js";
+import type { RegistryObserver } from "./observer.js";
+import { Partition } from "./partition.js";
+import type { Clock, Entry, Random, Store } from "./ports.js";
+import { openWatch, readServer, readServers, readStubs } from "./reads.js";
+import { register } from "./register/register.js";
+import { renew } from "./renew.js";
+import type { RingLimits } from "./ring.js";
+import { Sweeper } from "./sweep.js";
+import { Writes } from "./writes.js";
+
+export interface RegistryOptions {
+  readonly deps: Deps;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly watchCodec: WatchCodec;
+  readonly observer: RegistryObserver;
+  readonly ring: RingLimits;
+  readonly maxWatchers: number;
+}
+
+interface Part {
+  readonly partition: Partition;
+  readonly writes: Writes;
+  readonly sweeper: Sweeper;
+}
+
+/** All partitions of this replica behind the one interface that transports call. */
+export class Registry implements RegistryApi {
+  readonly partitions: readonly Partition[];
+  readonly listings: CatalogueListingWriter;
+  readonly #parts: readonly Part[];
+  readonly #conditions: ConditionPublisher;
+  readonly #stop = new AbortController();
+  #background: Promise<unknown> = Promise.resolve();
+  #loader: SchemaLoader | undefined;
+  #draining: Fault | undefined;
+
+  constructor(private readonly options: RegistryOptions) {
+    const { deps, store, clock, random, watchCodec, observer, ring } = options;
+    const openedAtMs = store.kind === "embedded" ? clock.monotonic() : undefined;
+    this.#parts = store.partitions.map((partitionStore) => {
+      const partition = new Partition({
+        store: partitionStore,
+        clock,
+        random,
+        logger: deps.logger,
+        stubs: deps.stubs,
+        watch: watchCodec,
+        observer,
+        ring,
+      });
+      const writes = new Writes(partition, (result) => observer.commit(result));
+      partition.onHistory((live, old) => {
+        if (old && partition.state.kind === "growing") {
+          restoreStanding(writes, old, deps.logger).catch((err: unknown) => {
+            deps.logger.error({ partition: partition.index, err }, "standing servers could not be restored; register them again");
+          });
+        }
+        deps.logger.debug({ partition: partition.index, revision: live.history.head.revision }, "a history begins");
+      });
+      return { partition, writes, sweeper: new Sweeper(writes, deps.logger, openedAtMs) };
+    });
+    this.partitions = this.#parts.map((p) => p.partition);
+    const writesOf = (namespace: string): Writes => this.#part(namespace).writes;
+    this.#conditions = new ConditionPublisher(writesOf, clock, deps.logger);
+    this.listings = new CatalogueListingWriter(deps, writesOf, this.#conditions);
+  }
+
+  /** The loader reads the catalogue, so it can only be made after it. */
+  useLoader(loader: SchemaLoader): void {
+    this.#loader = loader;
+  }
+
+  start(): void {
+    for (const { partition } of this.#parts) partition.start();
+    this.#background = Promise.all(
+      this.#parts.map(({ partition, sweeper }) =>
+        startBackground(
+          this.options.deps,
+          partition,
+          sweeper,
+          (report) => this.options.observer.swept(partition.index, report),
+          this.#stop.signal,
+        ),
+      ),
+    );
+  }
+
+  /** Refuses new watches and ends the open ones, so that clients go to another replica. */
+  drain(): void {
+    this.#draining = new Fault("DRAINING", "this replica is stopping; go on at another one", { retryAfterMs: 0 });
+    for (const { partition } of this.#parts) partition.failWatches(this.#draining);
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#conditions.stop();
+    await Promise.all([this.#background, ...this.#parts.map((p) => p.partition.stop())]);
+  }
+
+  partitionOf(namespace: string): Partition {
+    return this.#part(namespace).partition;
+  }
+
+  onEntry(listener: (entry: Entry) => void): void {
+    for (const { partition } of this.#parts) partition.onEntry(listener);
+  }
+
+  /** Open watches of this replica. */
+  get watchers(): { readonly active: number; readonly lagging: number } {
+    let all = 0;
+    let lagging = 0;
+    for (const { partition } of this.#parts) {
+      const { state } = partition;
+      const folds = state.kind === "starting" ? [] : state.kind === "growing" ? [state.old, state.live] : [state.live];
+      for (const { hub } of folds) {
+        all += hub.size;
+        lagging += hub.lagging;
+      }
+    }
+    return { active: all - lagging, lagging };
+  }
+
+  async register(input: Parameters<RegistryApi["register"]>[0]) {
+    const namespace = namespaceOf(input.namespace);
+    return register(this.options.deps, this.#part(namespace).writes, namespace, input);
+  }
+
+  async renew(namespace: string, leases: readonly { leaseId: string; setDigest: string }[]) {
+    const name = namespaceOf(namespace);
+    const results = await renew(this.partitionOf(name), name, leases);
+    for (const { state } of results) this.options.observer.renewed(state);
+    return results;
+  }
+
+  async deregister(namespace: string, target: Parameters<RegistryApi["deregister"]>[1]) {
+    const name = namespaceOf(namespace);
+    return deregister(this.#part(name).writes, name, target);
+  }
+
+  async stubs(q: Parameters<RegistryApi["stubs"]>[0]) {
+    const namespace = namespaceOf(q.filter.namespace);
+    return readStubs(this.partitionOf(namespace), { ...q, filter: { ...q.filter, namespace } });
+  }
+
+  async servers(q: Parameters<RegistryApi["servers"]>[0]) {
+    const namespace = namespaceOf(q.namespace);
+    return readServers(this.partitionOf(namespace), { ...q, namespace });
+  }
+
+  async server(q: Parameters<RegistryApi["server"]>[0]) {
+    const namespace = namespaceOf(q.namespace);
+    return readServer(this.partitionOf(namespace), { ...q, namespace });
+  }
+
+  async schema(q: Parameters<RegistryApi["schema"]>[0]) {
+    const namespace = namespaceOf(q.namespace);
+    const { fold, stale } = await this.partitionOf(namespace).at(q.minRevision);
+    const position = fold.history.head;
+    return { schema: await this.#loading().full({ ...q, namespace }), position, stale };
+  }
+
+  async schemas(q: Parameters<RegistryApi["schemas"]>[0]) {
+    const namespace = namespaceOf(q.namespace);
+    const { fold, stale } = await this.partitionOf(namespace).at(q.minRevision);
+    const position = fold.history.head;
+    return { results: await this.#loading().batch({ ...q, namespace }), position, stale };
+  }
+
+  async watch(input: WatchInput, sink: WatchSink) {
+    if (this.#draining) throw this.#draining;
+    const { active, lagging } = this.watchers;
+    if (active + lagging >= this.options.maxWatchers) {
+      throw new Fault("QUOTA_EXCEEDED", `this replica has its ${this.options.maxWatchers} watchers; try another one`, {
+        metadata: { limit: String(this.options.maxWatchers), quota: "watchers" },
+        retryAfterMs: 1_000,
+      });
+    }
+    const namespace = namespaceOf(input.filter.namespace);
+    const filter = { ...input.filter, namespace };
+    return openWatch(this.partitionOf(namespace), { ...input, filter }, sink);
+  }
+
+  #loading(): SchemaLoader {
+    if (!this.#loader) throw new Fault("NOT_READY", "this replica is still starting", { retryAfterMs: 500 });
+    return this.#loader;
+  }
+
+  #part(namespace: string): Part {
+    return this.#parts[partitionIndex(namespace, this.#parts.length)] as Part;
+  }
+}
+
+/** Empty means default; anything else must be a name that a Register could have created. */
+function namespaceOf(asked: string): string {
+  if (asked === "") return DEFAULT_NAMESPACE;
+  const violations = nameViolations("namespace", "namespace", asked);
+  if (violations.length > 0) throw invalidRequest(violations);
+  return asked;
+}
+
+/** Namespaces are spread by hash; the number of partitions is fixed when a store is created, so this never moves one. */
+export function partitionIndex(namespace: string, partitions: number): number {
+  if (partitions === 1) return 0;
+  return createHash("sha256").update(namespace).digest().readUInt32BE(0) % partitions;
+}
