@@ -98,7 +98,7 @@ function byteSpan(node: JsonNode, text: string): { offset: number; length: numbe
 }
 
 function findRepeatedKeys(node: JsonNode, path: Path | undefined, reasons: ReasonList): void {
-  if (node.kind === "array") node.items.forEach((item, i) => findRepeatedKeys(item, at(path, i), reasons));
+  if (node.kind === "array") for (const [i, item] of node.items.entries()) findRepeatedKeys(item, at(path, i), reasons);
   if (node.kind !== "object") return;
   const seen = new Set<string>();
   for (const { key, value } of node.members) {

@@ -56,7 +56,7 @@ function judgeKeyword(key: string, value: JsonNode, path: Path, plain: boolean, 
     judge(value, path, false, walk);
   } else if (holds === "schemas" || holds === "schema-or-schemas") {
     if (value.kind !== "array") walk.reasons.addAt(path, `must be an array of schemas, but is ${kindOf(value)}`);
-    else value.items.forEach((item, i) => judge(item, at(path, i), false, walk));
+    else for (const [i, item] of value.items.entries()) judge(item, at(path, i), false, walk);
   } else if (value.kind !== "object") {
     walk.reasons.addAt(path, `must be an object of schemas, but is ${kindOf(value)}`);
   } else {
@@ -70,7 +70,7 @@ function judgeKeyword(key: string, value: JsonNode, path: Path, plain: boolean, 
 function judgeType(value: JsonNode, path: Path, reasons: ReasonList): void {
   if (value.kind === "array") {
     if (value.items.length === 0) reasons.addAt(path, `is an empty array: name at least one of ${ALLOWED_TYPES}`);
-    value.items.forEach((item, i) => judgeTypeName(item, at(path, i), reasons));
+    for (const [i, item] of value.items.entries()) judgeTypeName(item, at(path, i), reasons);
   } else judgeTypeName(value, path, reasons);
 }
 

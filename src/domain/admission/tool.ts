@@ -83,7 +83,7 @@ function judgeLabel(label: DeclaredLabel, hasDefinition: boolean, field: string,
 
   const list = <T>(part: string, items: readonly T[], limit: number, judge: (item: T) => string[]): void => {
     if (items.length > limit) each(part, [`holds ${items.length} entries, the limit is ${limit}: send fewer`]);
-    else items.forEach((item, i) => each(`${part}[${i}]`, judge(item)));
+    else for (const [i, item] of items.entries()) each(`${part}[${i}]`, judge(item));
   };
   list("tags", label.tags, LIMITS.tags, (tag) => nameReasons("tag", tag));
   list("keywords", label.keywords, LIMITS.keywords, keywordReasons);
