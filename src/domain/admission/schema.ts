@@ -40,11 +40,12 @@ function judge(node: JsonNode, path: Path, plain: boolean, walk: Walk): void {
     walk.reasons.addAt(path, `must be a schema (an object, true or false), but is ${kindOf(node)}`);
     return;
   }
+  const header = walk.headers && member(node, "x-mcp-header");
+  if (header) judgeHeader(node, header, at(path, "x-mcp-header"), plain, walk.reasons, walk.headers);
   for (const { key, value } of node.members) {
     const here = at(path, key);
     if (key === "type") judgeType(value, here, walk.reasons);
     else if (key === "$ref" || key === "$dynamicRef" || key === "$recursiveRef") judgeRef(value, here, walk.reasons);
-    else if (key === "x-mcp-header" && walk.headers) judgeHeader(node, value, here, plain, walk.reasons, walk.headers);
     else judgeKeyword(key, value, here, plain, walk);
   }
 }
