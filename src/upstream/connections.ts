@@ -27,6 +27,7 @@ interface Entry {
 
 export class Connections {
   private readonly entries = new Map<string, Entry>();
+  private readonly closing = new AbortController();
 
   constructor(
     private readonly tools: EraTools,
@@ -58,8 +59,9 @@ export class Connections {
     return before;
   }
 
-  /** Ends all sessions, as far as their servers listen. */
+  /** Gives up handshakes under way and ends all sessions, as far as their servers listen. */
   async close(): Promise<void> {
+    this.closing.abort();
     const open = [...this.entries.values()].flatMap(({ connection }) => (connection ? [connection] : []));
     this.entries.clear();
     await Promise.all(open.map((connection) => connection.close()));
@@ -102,7 +104,7 @@ export class Connections {
   }
 
   private async negotiate(entry: Entry, held: Session | undefined): Promise<Connection> {
-    const limit = deadline(this.clock, LIMITS.loadMs);
+    const limit = deadline(this.clock, LIMITS.loadMs, this.closing.signal);
     try {
       const connection = await negotiate(entry.channel, this.tools, held, limit.signal);
       if (held && connection !== held) void held.close();

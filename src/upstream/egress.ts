@@ -1,5 +1,6 @@
 /** The only way out: every request to an MCP server passes here. */
-import { lookup as resolve } from "node:dns";
+import type { LookupAddress, LookupAllOptions } from "node:dns";
+import { lookup } from "node:dns";
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
@@ -36,10 +37,23 @@ export interface Egress {
   close(): void;
 }
 
+/** All addresses of a name, as `dns.lookup` gives them. */
+export type Resolve = (
+  hostname: string,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+interface Dialler {
+  readonly http: HttpAgent;
+  readonly https: HttpsAgent;
+  readonly lookup: LookupFunction;
+}
+
 /** Proxy variables of the environment are not looked at: a proxy would dial what was refused here. */
-export function createEgress(): Egress {
-  const options = { keepAlive: true, maxFreeSockets: 4, timeout: 0 };
-  const agents = { http: new HttpAgent(options), https: new HttpsAgent(options) };
+export function createEgress(resolve: Resolve = lookup): Egress {
+  const options = { keepAlive: true, maxFreeSockets: 4 };
+  const dialler = { http: new HttpAgent(options), https: new HttpsAgent(options), lookup: loopbackLookup(resolve) };
   const send = async (
     endpoint: string,
     request: EgressRequest,
@@ -49,26 +63,28 @@ export function createEgress(): Egress {
     const reason = refusal(endpoint);
     if (reason !== undefined) throw new UpstreamError("egress", reason);
     try {
-      return await dial(agents, endpoint, request, signal);
+      return await dial(dialler, endpoint, request, signal);
     } catch (error) {
       // A kept connection may have been closed by the server at the very moment it was reused; nothing was answered then.
       if (error instanceof StaleConnection && attempt === 0) return send(endpoint, request, signal, 1);
-      throw error instanceof StaleConnection ? error.asUpstream(endpoint) : error;
+      if (error instanceof StaleConnection) throw error.asUpstream(endpoint);
+      throw translated(endpoint, request, signal, error as NodeJS.ErrnoException);
     }
   };
   return {
     refusal,
     request: (endpoint, request, signal) => send(endpoint, request, signal, 0),
     close: () => {
-      agents.http.destroy();
-      agents.https.destroy();
+      dialler.http.destroy();
+      dialler.https.destroy();
     },
   };
 }
 
 function refusal(endpoint: string): string | undefined {
   if (!URL.canParse(endpoint)) return "the endpoint is no URL";
-  const { protocol, hostname } = new URL(endpoint);
+  const { protocol, hostname, username, password } = new URL(endpoint);
+  if (username !== "" || password !== "") return "the endpoint holds a user name or password: remove it";
   if (protocol !== "http:" && protocol !== "https:") return `only http and https are dialled, not ${protocol}`;
   if (isLoopbackHost(hostname)) return undefined;
   return (
@@ -84,7 +100,7 @@ class StaleConnection extends Error {
 }
 
 function dial(
-  agents: { http: HttpAgent; https: HttpsAgent },
+  dialler: Dialler,
   endpoint: string,
   request: EgressRequest,
   signal: AbortSignal,
@@ -93,14 +109,14 @@ function dial(
   const secure = url.protocol === "https:";
   const options: RequestOptions = {
     method: request.method,
-    agent: secure ? agents.https : agents.http,
+    agent: secure ? dialler.https : dialler.http,
     headers: { "accept-encoding": "identity", ...request.headers },
-    lookup: loopbackLookup,
+    lookup: dialler.lookup,
     signal,
   };
-  return new Promise((resolvePromise, reject) => {
+  return new Promise((resolve, reject) => {
     const outgoing: ClientRequest = secure ? httpsRequest(url, options) : httpRequest(url, options);
-    outgoing.once("response", (incoming) => resolvePromise(responseOf(endpoint, request, incoming, signal)));
+    outgoing.once("response", (incoming) => resolve(responseOf(endpoint, request, incoming, signal)));
     outgoing.once("error", (error: NodeJS.ErrnoException) => {
       const broken = error.code === "ECONNRESET" || error.code === "EPIPE";
       if (outgoing.reusedSocket && broken && !signal.aborted) reject(new StaleConnection("stale", { cause: error }));
@@ -112,19 +128,21 @@ function dial(
 }
 
 /** Resolves a name and hands the socket exactly the addresses that were classified, so that no second answer can differ. */
-const loopbackLookup: LookupFunction = (hostname, options, callback) => {
-  resolve(hostname, { ...options, all: true }, (error, addresses) => {
-    if (error) return callback(error, []);
-    const outside = addresses.find(({ address }) => !isLoopbackHost(address));
-    if (outside) {
-      const text = `${hostname} resolves to ${outside.address}, and this version dials only loopback addresses`;
-      return callback(new UpstreamError("egress", text), []);
-    }
-    const first = addresses[0];
-    if (options.all || !first) return callback(null, addresses);
-    return callback(null, first.address, first.family);
-  });
-};
+function loopbackLookup(resolve: Resolve): LookupFunction {
+  return (hostname, options, callback) => {
+    resolve(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error) return callback(error, []);
+      const outside = addresses.find(({ address }) => !isLoopbackHost(address));
+      if (outside) {
+        const text = `${hostname} resolves to ${outside.address}, and this version dials only loopback addresses`;
+        return callback(new UpstreamError("egress", text), []);
+      }
+      const first = addresses[0];
+      if (options.all || !first) return callback(null, addresses);
+      return callback(null, first.address, first.family);
+    });
+  };
+}
 
 function responseOf(
   endpoint: string,

@@ -15,6 +15,9 @@ export interface RpcResult {
   readonly value: Readonly<Record<string, unknown>>;
 }
 
+/** Messages of one batch: one request goes out at a time, so a few notices and one answer can come back. */
+const BATCH = 1_000;
+
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Messages of one body or event: one object, or a batch of them. Throws UpstreamError. */
@@ -29,6 +32,10 @@ export function readMessages(endpoint: string, bytes: Uint8Array): RpcMessage[] 
   if (isRecord(value)) return [{ text, value }];
   if (!Array.isArray(value) || !value.every(isRecord)) {
     throw new UpstreamError("protocol", `${place(endpoint)} answered with JSON that is no JSON-RPC message`);
+  }
+  if (value.length > BATCH) {
+    const text = `${place(endpoint)} answered with a batch of ${value.length} messages, the limit is ${BATCH}`;
+    throw new UpstreamError("too-large", text);
   }
   return elements(text, 0).map(({ start, end }, at) => ({ text: text.slice(start, end), value: value[at] ?? {} }));
 }

@@ -14,6 +14,8 @@ const OFFERED = "2025-11-25";
 const SPOKEN: readonly string[] = [OFFERED, "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"];
 /** Longest wait for a server to take note of a session's end. */
 const FAREWELL_MS = 1_000;
+/** Answers to a server's own requests that may be on their way at once; a server that asks faster is not answered. */
+const REPLIES = 4;
 /** JSON-RPC: no such method. */
 const METHOD_NOT_FOUND = -32601;
 
@@ -52,6 +54,7 @@ class LegacySession implements Session {
   readonly listChanged: boolean;
   private readonly headers: Record<string, string>;
   private lastId = 1;
+  private replying = 0;
 
   constructor(
     private readonly channel: Channel,
@@ -116,12 +119,18 @@ class LegacySession implements Session {
   /** Servers of these eras may ask us: a ping wants an answer or the session dies, anything else is not offered. */
   private answerRequest({ value }: RpcMessage, signal: AbortSignal): void {
     const { id, method } = value;
-    if (id === undefined || typeof method !== "string") return;
+    if (id === undefined || typeof method !== "string" || this.replying >= REPLIES) return;
     const answer =
       method === "ping" ? { result: {} } : { error: { code: METHOD_NOT_FOUND, message: `${method} is not offered` } };
-    this.channel.tell({ jsonrpc: "2.0", id, ...answer }, this.headers, signal).catch((error: unknown) => {
-      const fields = { endpoint: place(this.channel.endpoint), method, err: error };
-      this.tools.logger.debug(fields, "a server's request could not be answered");
-    });
+    this.replying++;
+    this.channel
+      .tell({ jsonrpc: "2.0", id, ...answer }, this.headers, signal)
+      .catch((error: unknown) => {
+        const fields = { endpoint: place(this.channel.endpoint), method, err: error };
+        this.tools.logger.debug(fields, "a server's request could not be answered");
+      })
+      .finally(() => {
+        this.replying--;
+      });
   }
 }

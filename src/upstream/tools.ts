@@ -12,8 +12,8 @@ export interface Screened {
   readonly rejected: readonly RejectedTool[];
 }
 
-/** So many are judged before others get the processor: a server with thousands of tools must not delay anybody. */
-const AT_ONCE = 32;
+/** So many characters are judged before others get the processor: a large listing must not delay anybody (P9). */
+const AT_ONCE = 64 * 1024;
 
 const utf8 = new TextEncoder();
 
@@ -21,8 +21,13 @@ const utf8 = new TextEncoder();
 export async function screen(texts: readonly string[]): Promise<Screened> {
   const tools = new Map<string, ListedTool>();
   const rejected: RejectedTool[] = [];
+  let judged = 0;
   for (const [at, text] of texts.entries()) {
-    if (at > 0 && at % AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
+    if (judged > AT_ONCE) {
+      await new Promise((resolve) => setImmediate(resolve));
+      judged = 0;
+    }
+    judged += text.length;
     const read = readDefinition(utf8.encode(text));
     if (!read.ok) {
       rejected.push({ name: read.name || `#${at + 1}`, reasons: read.reasons });

@@ -48,8 +48,15 @@ class CursorRefused extends UpstreamError {
   }
 }
 
+interface Gathered {
+  readonly texts: string[];
+  chars: number;
+  ttlMs: number | undefined;
+  cacheScope: string | undefined;
+}
+
 async function walkOnce(tools: WalkTools, signal: AbortSignal): Promise<Walk> {
-  const state = { texts: [] as string[], chars: 0, ttlMs: undefined as number | undefined, cacheScope: undefined as string | undefined };
+  const state: Gathered = { texts: [], chars: 0, ttlMs: undefined, cacheScope: undefined };
   const seen = new Set<string>();
   let changedMeanwhile = false;
   let cursor: string | undefined;
@@ -92,11 +99,7 @@ async function askPage(
   }
 }
 
-function addPage(
-  endpoint: string,
-  state: { texts: string[]; chars: number; ttlMs: number | undefined; cacheScope: string | undefined },
-  result: RpcResult,
-): void {
+function addPage(endpoint: string, state: Gathered, result: RpcResult): void {
   const span = members(result.text, 0).get("tools");
   if (span === undefined || !Array.isArray(result.value["tools"])) {
     throw broken(endpoint, "has a page without a list of tools");
@@ -105,11 +108,11 @@ function addPage(
   if (state.chars > LIMITS.listingBytes) {
     throw new UpstreamError("too-large", `${place(endpoint)} lists more than ${LIMITS.listingBytes} bytes over all its pages`);
   }
-  for (const { start, end } of elements(result.text, span.start)) state.texts.push(result.text.slice(start, end));
-  if (state.texts.length > LIMITS.toolsPerServer) {
-    const text = `${place(endpoint)} lists ${state.texts.length} tools or more, the limit is ${LIMITS.toolsPerServer}`;
-    throw new UpstreamError("too-large", text);
+  const count = state.texts.length + result.value["tools"].length;
+  if (count > LIMITS.toolsPerServer) {
+    throw new UpstreamError("too-large", `${place(endpoint)} lists ${count} tools, the limit is ${LIMITS.toolsPerServer}`);
   }
+  for (const { start, end } of elements(result.text, span.start)) state.texts.push(result.text.slice(start, end));
   const { ttlMs, cacheScope } = result.value;
   if (typeof ttlMs === "number" && ttlMs >= 0) state.ttlMs = Math.min(ttlMs, state.ttlMs ?? ttlMs);
   if (typeof cacheScope === "string" && state.cacheScope !== "private") state.cacheScope = cacheScope;
