@@ -118,7 +118,10 @@ export class Channel {
     }
     const result = resultOf(message);
     if (result) return result;
-    throw new UpstreamError("protocol", `${place(this.endpoint)} answered ${call.method} with neither result nor error`);
+    throw new UpstreamError(
+      "protocol",
+      `${place(this.endpoint)} answered ${call.method} with neither result nor error`,
+    );
   }
 
   private async refuseStatus(response: EgressResponse, purpose: string): Promise<void> {

@@ -96,7 +96,12 @@ export class Connections {
   }
 
   /** The negotiation belongs to nobody in particular: it has its own deadline, and goes on when one of the waiting leaves. */
-  private negotiated(endpoint: string, entry: Entry, held: Session | undefined, signal: AbortSignal): Promise<Connection> {
+  private negotiated(
+    endpoint: string,
+    entry: Entry,
+    held: Session | undefined,
+    signal: AbortSignal,
+  ): Promise<Connection> {
     entry.pending ??= this.negotiate(entry, held).finally(() => {
       entry.pending = undefined;
     });

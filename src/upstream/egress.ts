@@ -201,10 +201,16 @@ function translated(
   if (signal.aborted) return timedOut(endpoint, request.purpose, error);
   const where = place(endpoint);
   const code = error.code ?? error.name;
-  if (code === "ECONNREFUSED") return new UpstreamError("connect", `${where} refuses connections; is the server up?`, error);
+  if (code === "ECONNREFUSED")
+    return new UpstreamError("connect", `${where} refuses connections; is the server up?`, error);
   if (code === "ECONNRESET" || code === "EPIPE") {
-    return new UpstreamError("connect", `${where} closed the connection before it had answered ${request.purpose}`, error);
+    return new UpstreamError(
+      "connect",
+      `${where} closed the connection before it had answered ${request.purpose}`,
+      error,
+    );
   }
-  if (code.startsWith("HPE_")) return new UpstreamError("protocol", `${where} does not answer in HTTP (${code})`, error);
+  if (code.startsWith("HPE_"))
+    return new UpstreamError("protocol", `${where} does not answer in HTTP (${code})`, error);
   return new UpstreamError("connect", `${where} cannot be reached (${code})`, error);
 }

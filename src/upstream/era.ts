@@ -46,7 +46,10 @@ async function probe(channel: Channel, tools: EraTools, signal: AbortSignal): Pr
   } catch (error) {
     if (rpcCode(error) === UNSUPPORTED_VERSION) return afterRefusal(channel, tools, error);
     if (signal.aborted || !saysLegacy(error)) throw error;
-    tools.logger.debug({ endpoint: place(channel.endpoint), err: error }, "server/discover is not answered: an older era");
+    tools.logger.debug(
+      { endpoint: place(channel.endpoint), err: error },
+      "server/discover is not answered: an older era",
+    );
     return undefined;
   } finally {
     patience.lift();

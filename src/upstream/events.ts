@@ -36,11 +36,7 @@ function joinLines(lines: readonly Buffer[]): Buffer {
 }
 
 /** Lines ended by CR LF, LF or CR, without their ends. A last line without an end is not a line. */
-async function* splitLines(
-  chunks: AsyncIterable<Buffer>,
-  limit: number,
-  tooLong: () => Error,
-): AsyncGenerator<Buffer> {
+async function* splitLines(chunks: AsyncIterable<Buffer>, limit: number, tooLong: () => Error): AsyncGenerator<Buffer> {
   let held: Buffer[] = [];
   let heldBytes = 0;
   let afterCr = false;

@@ -110,7 +110,10 @@ class LegacySession implements Session {
     try {
       await this.channel.remove(this.headers, signal);
     } catch (error) {
-      this.tools.logger.debug({ endpoint: place(this.channel.endpoint), err: error }, "a session was left without goodbye");
+      this.tools.logger.debug(
+        { endpoint: place(this.channel.endpoint), err: error },
+        "a session was left without goodbye",
+      );
     } finally {
       lift();
     }

@@ -34,7 +34,8 @@ export async function screen(texts: readonly string[]): Promise<Screened> {
       continue;
     }
     const { name, bytes, digest } = read.definition;
-    if (tools.has(name)) rejected.push({ name, reasons: [`is listed a second time, as number ${at + 1}: the first one stays`] });
+    if (tools.has(name))
+      rejected.push({ name, reasons: [`is listed a second time, as number ${at + 1}: the first one stays`] });
     else tools.set(name, { name, definition: bytes, digest, label: deriveLabel(read.definition) });
   }
   return { tools: [...tools.values()].sort((a, b) => compareText(a.name, b.name)), rejected };

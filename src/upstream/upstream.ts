@@ -28,7 +28,11 @@ export function createUpstream({ clock, logger, version }: UpstreamOptions): Clo
   const connections = new Connections(tools, (endpoint) => new Channel(egress, endpoint));
 
   /** Does something on the endpoint's connection, and once more on a new one if the old one turns out to be lost. */
-  async function on<T>(endpoint: string, signal: AbortSignal, work: (connection: Connection) => Promise<T>): Promise<T> {
+  async function on<T>(
+    endpoint: string,
+    signal: AbortSignal,
+    work: (connection: Connection) => Promise<T>,
+  ): Promise<T> {
     const reason = egress.refusal(endpoint);
     if (reason !== undefined) throw new UpstreamError("egress", reason);
     const connection = await connections.get(endpoint, signal);

@@ -36,7 +36,10 @@ export async function walk(tools: WalkTools, signal: AbortSignal): Promise<Walk>
   } catch (error) {
     if (!(error instanceof CursorRefused)) throw error;
     // A list that changed between two pages makes the old cursor invalid; its pages cannot be mixed with new ones.
-    tools.logger.debug({ endpoint: place(tools.endpoint), err: error.cause }, "a cursor was refused: the walk starts over");
+    tools.logger.debug(
+      { endpoint: place(tools.endpoint), err: error.cause },
+      "a cursor was refused: the walk starts over",
+    );
     return walkOnce(tools, signal);
   }
 }
@@ -106,11 +109,17 @@ function addPage(endpoint: string, state: Gathered, result: RpcResult): void {
   }
   state.chars += result.text.length;
   if (state.chars > LIMITS.listingBytes) {
-    throw new UpstreamError("too-large", `${place(endpoint)} lists more than ${LIMITS.listingBytes} bytes over all its pages`);
+    throw new UpstreamError(
+      "too-large",
+      `${place(endpoint)} lists more than ${LIMITS.listingBytes} bytes over all its pages`,
+    );
   }
   const count = state.texts.length + result.value["tools"].length;
   if (count > LIMITS.toolsPerServer) {
-    throw new UpstreamError("too-large", `${place(endpoint)} lists ${count} tools, the limit is ${LIMITS.toolsPerServer}`);
+    throw new UpstreamError(
+      "too-large",
+      `${place(endpoint)} lists ${count} tools, the limit is ${LIMITS.toolsPerServer}`,
+    );
   }
   for (const { start, end } of elements(result.text, span.start)) state.texts.push(result.text.slice(start, end));
   const { ttlMs, cacheScope } = result.value;

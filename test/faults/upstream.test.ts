@@ -65,7 +65,9 @@ describe("a server that keeps us waiting", () => {
   it("accepts connections and never answers: 200 callers give up at their own deadlines", async () => {
     const server = await fault("silent");
     const upstream = startUpstream();
-    const callers = Array.from({ length: 200 }, (_, i) => failureOf(upstream.list(server.url, AbortSignal.timeout(200 + i))));
+    const callers = Array.from({ length: 200 }, (_, i) =>
+      failureOf(upstream.list(server.url, AbortSignal.timeout(200 + i))),
+    );
     for (const error of await Promise.all(callers)) expect(error).toMatchObject({ kind: "timeout" });
   });
 
@@ -163,9 +165,12 @@ describe("egress", () => {
     expect(await failureOf(upstream().list(endpoint, soon()))).toMatchObject({ kind: "egress", message: sentence });
   });
 
-  it.each(["file:///etc/passwd", "ftp://localhost/", "not a url", "http://user:pass@localhost/mcp"])("refuses %s", async (endpoint) => {
-    expect(await failureOf(upstream().list(endpoint, soon()))).toMatchObject({ kind: "egress" });
-  });
+  it.each(["file:///etc/passwd", "ftp://localhost/", "not a url", "http://user:pass@localhost/mcp"])(
+    "refuses %s",
+    async (endpoint) => {
+      expect(await failureOf(upstream().list(endpoint, soon()))).toMatchObject({ kind: "egress" });
+    },
+  );
 
   it("dials localhost, whichever of its addresses the server holds", async () => {
     const server = await fault("none");
@@ -246,7 +251,9 @@ describe.each(eras)("a listing of the %s era that is odd but usable", (era) => {
       ["other", "Does other"],
       ["twin", "first"],
     ]);
-    expect(rejected).toEqual([{ name: "twin", reasons: ["is listed a second time, as number 3: the first one stays"] }]);
+    expect(rejected).toEqual([
+      { name: "twin", reasons: ["is listed a second time, as number 3: the first one stays"] },
+    ]);
   });
 
   it("an empty list is an empty list", async () => {
@@ -271,7 +278,10 @@ describe.each(eras)("a listing of the %s era that is odd but usable", (era) => {
     const leaving = new AbortController();
     let heard = 0;
     const ended = upstream.subscribe(server.url, () => heard++, leaving.signal);
-    await eventually(() => heard, (count) => count > 50);
+    await eventually(
+      () => heard,
+      (count) => count > 50,
+    );
     expect((await upstream.list(server.url, soon())).tools).toHaveLength(3);
     leaving.abort();
     await ended;
@@ -302,9 +312,11 @@ it("a silent server's stream of notices is given up after a while, without a dea
   const server = await fault("silent");
   const clock = new FakeClock();
   let error: UpstreamError | undefined;
-  void failureOf(startUpstream(clock).subscribe(server.url, () => undefined, new AbortController().signal)).then((found) => {
-    error = found;
-  });
+  void failureOf(startUpstream(clock).subscribe(server.url, () => undefined, new AbortController().signal)).then(
+    (found) => {
+      error = found;
+    },
+  );
   await eventually(
     async () => {
       await clock.advance(1_000);

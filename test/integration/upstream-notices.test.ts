@@ -21,34 +21,43 @@ function subscribe(upstream: ClosableUpstream, server: Fixture): Subscription {
 
 /** The raw fixtures tell how many streams they hold. */
 async function streamsOpen(server: Fixture, count: number): Promise<void> {
-  await eventually(async () => Number((await server.control({ op: "streams" }))["streams"]), (open) => open === count);
+  await eventually(
+    async () => Number((await server.control({ op: "streams" }))["streams"]),
+    (open) => open === count,
+  );
 }
 
-describe.each([
-  { args: ["--sdk", "v1"] },
-  { args: ["--sdk", "v2"] },
-  { args: ["--sdk", "v2", "--era", "legacy"] },
-])("a server on the official SDK ($args)", ({ args }) => {
-  it("is heard when its tools are added, changed and removed", async () => {
-    const server = await startFixture("sdk-server.mjs", args);
-    const upstream = startUpstream();
-    await upstream.list(server.url, soon());
-    const subscription = subscribe(upstream, server);
-    await eventually(async () => {
-      await server.control({ op: "change", name: "echo" });
-      return subscription.heard();
-    }, (heard) => heard > 0);
-    for (const body of [{ op: "add", name: "extra" }, { op: "change", name: "echo" }, { op: "remove", name: "greet" }]) {
-      const before = subscription.heard();
-      await server.control(body);
-      await eventually(subscription.heard, (heard) => heard > before);
-    }
-    const listing = await upstream.list(server.url, soon());
-    expect(listing.tools.map(({ name }) => name)).toEqual(["add", "echo", "extra"]);
-    subscription.leave();
-    await subscription.ended;
-  });
-});
+describe.each([{ args: ["--sdk", "v1"] }, { args: ["--sdk", "v2"] }, { args: ["--sdk", "v2", "--era", "legacy"] }])(
+  "a server on the official SDK ($args)",
+  ({ args }) => {
+    it("is heard when its tools are added, changed and removed", async () => {
+      const server = await startFixture("sdk-server.mjs", args);
+      const upstream = startUpstream();
+      await upstream.list(server.url, soon());
+      const subscription = subscribe(upstream, server);
+      await eventually(
+        async () => {
+          await server.control({ op: "change", name: "echo" });
+          return subscription.heard();
+        },
+        (heard) => heard > 0,
+      );
+      for (const body of [
+        { op: "add", name: "extra" },
+        { op: "change", name: "echo" },
+        { op: "remove", name: "greet" },
+      ]) {
+        const before = subscription.heard();
+        await server.control(body);
+        await eventually(subscription.heard, (heard) => heard > before);
+      }
+      const listing = await upstream.list(server.url, soon());
+      expect(listing.tools.map(({ name }) => name)).toEqual(["add", "echo", "extra"]);
+      subscription.leave();
+      await subscription.ended;
+    });
+  },
+);
 
 describe.each(["legacy", "modern"])("change notices of the %s era", (era) => {
   const start = () => startFixture("corpus-server.mjs", [corpusFile("time"), "--era", era]);

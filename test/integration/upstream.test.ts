@@ -154,7 +154,8 @@ describe.each([
 
 const corpus = fileURLToPath(new URL("../../../shared/corpus/mcp-servers", import.meta.url));
 const files = existsSync(corpus) ? readdirSync(corpus).filter((name) => name.endsWith(".json")) : [];
-if (files.length === 0) process.stderr.write("The full corpus of harvested listings is not here; its tests are skipped.\n");
+if (files.length === 0)
+  process.stderr.write("The full corpus of harvested listings is not here; its tests are skipped.\n");
 
 describe.skipIf(files.length === 0)("the full corpus", () => {
   describe.each(eras)("in the %s era", (era) => {

@@ -7,7 +7,8 @@ async function read(parts: readonly string[], limit = 1_000): Promise<string[]> 
     for (const part of parts) yield Buffer.from(part, "latin1");
   })();
   const found: string[] = [];
-  for await (const data of eventData(chunks, limit, () => new RangeError("too long"))) found.push(data.toString("latin1"));
+  for await (const data of eventData(chunks, limit, () => new RangeError("too long")))
+    found.push(data.toString("latin1"));
   return found;
 }
 
@@ -31,7 +32,7 @@ describe("server-sent events", () => {
   });
 
   it("do not depend on where the chunks are cut", async () => {
-    const text = "data: {\"a\":1}\r\n\r\n: c\rdata: x\rdata:  y\r\rid: 3\n\ndata: \xff\n\n";
+    const text = 'data: {"a":1}\r\n\r\n: c\rdata: x\rdata:  y\r\rid: 3\n\ndata: \xff\n\n';
     const whole = await read([text]);
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(text.length), { maxLength: 12 }), async (cuts) => {

@@ -11,7 +11,12 @@ describe("spans", () => {
     const found = members(text, 0);
     expect([...found.keys()]).toEqual(["a", "b"]);
     const list = found.get("a");
-    expect(list && elements(text, list.start).map((span) => cut(text, span))).toEqual(["1", '{"b":"]}\\\\"}', '"\\","', "null"]);
+    expect(list && elements(text, list.start).map((span) => cut(text, span))).toEqual([
+      "1",
+      '{"b":"]}\\\\"}',
+      '"\\","',
+      "null",
+    ]);
     expect(cut(text, found.get("b") ?? { start: 0, end: 0 })).toBe("-1e400");
   });
 
@@ -34,7 +39,9 @@ describe("spans", () => {
   });
 
   it("agree with another parser on any JSON", () => {
-    const texts = fc.tuple(fc.jsonValue({ maxDepth: 4 }), fc.constantFrom(undefined, 1, "\t")).map(([v, s]) => JSON.stringify(v, null, s));
+    const texts = fc
+      .tuple(fc.jsonValue({ maxDepth: 4 }), fc.constantFrom(undefined, 1, "\t"))
+      .map(([v, s]) => JSON.stringify(v, null, s));
     fc.assert(
       fc.property(texts, (text) => {
         const root = parseTree(text);
