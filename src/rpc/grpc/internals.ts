@@ -1,0 +1,46 @@
+/**
+ * The few places that reach into grpc-js where it has no door. Its version is pinned, and each of these has a test that
+ * fails when an update moves the furniture.
+ */
+import type { Http2Stream } from "node:http2";
+import { constants } from "node:http2";
+import type { Server } from "@grpc/grpc-js";
+
+/** What grpc-js keeps for one method. */
+export interface HandlerEntry {
+  readonly func: (call: unknown) => void;
+  readonly serialize: (value: Buffer) => Buffer;
+  readonly deserialize: (value: Buffer) => Buffer;
+  readonly type: "bidi";
+  readonly path: string;
+}
+
+/**
+ * Gives calls of methods that do not exist a handler too: grpc-js answers them itself, without details, without
+ * interceptors, and so without log line and metric.
+ */
+export function handleUnknownMethods(server: Server, handlerFor: (path: string) => HandlerEntry): void {
+  const handlers = Reflect.get(server, "handlers") as Map<string, unknown>;
+  const known = handlers.get.bind(handlers);
+  handlers.get = (path: string) => known(path) ?? handlerFor(path);
+}
+
+/**
+ * Resets the HTTP/2 stream of a call whose peer does not read: a status would wait behind the bytes that it does not
+ * take.
+ */
+export function resetStream(call: object): void {
+  let layer: unknown = call;
+  for (let depth = 0; depth < 5 && typeof layer === "object" && layer !== null; depth++) {
+    const stream: unknown = Reflect.get(layer, "stream");
+    if (isHttp2Stream(stream)) {
+      stream.close(constants.NGHTTP2_CANCEL);
+      return;
+    }
+    layer = Reflect.get(layer, "nextCall") ?? Reflect.get(layer, "call");
+  }
+}
+
+function isHttp2Stream(value: unknown): value is Http2Stream {
+  return typeof value === "object" && value !== null && "rstCode" in value && "close" in value;
+}

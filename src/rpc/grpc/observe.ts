@@ -1,0 +1,43 @@
+/** What the listener tells of its calls: metrics, and one log line for each refusal. */
+import { status } from "@grpc/grpc-js";
+import type { Logger } from "../../catalogue/ports.js";
+import { refusalOf, wireError } from "../errors.js";
+import { type GrpcStatus, toGrpcStatus } from "./status.js";
+
+interface Counting<L extends string> {
+  inc(labels: Readonly<Record<L, string>>, value?: number): void;
+}
+
+/** The metrics that the listener feeds. Those of the ops room fit. */
+export interface RpcMetrics {
+  readonly rpcRequests: Counting<"method" | "code">;
+  readonly rpcDuration: { observe(labels: Readonly<Record<"method", string>>, seconds: number): void };
+  readonly rpcInFlight: Counting<"method"> & { dec(labels: Readonly<Record<"method", string>>): void };
+  readonly watchMessages: { inc(value?: number): void };
+  readonly watchBytes: { inc(value?: number): void };
+  readonly watchEnded: Counting<"reason">;
+}
+
+export interface Deps {
+  readonly log: Logger;
+  readonly metrics: RpcMetrics;
+}
+
+export const UNKNOWN_METHOD = "unknown";
+
+export function codeName(code: number): string {
+  return status[code] ?? "UNKNOWN";
+}
+
+/** Logs why a call was refused and makes its status. */
+export function refuse(log: Logger, method: string, peer: string, thrown: unknown): GrpcStatus {
+  const { fault, incident } = refusalOf(thrown);
+  const fields = { method, peer, code: fault.status, reason: fault.reason };
+  if (incident !== undefined) log.error({ ...fields, incident, err: fault.cause }, "a call failed by a bug");
+  else {
+    const cause = fault.cause === undefined ? {} : { err: fault.cause };
+    const violations = fault.violations.length > 0 ? { violations: fault.violations.slice(0, 10) } : {};
+    log.info({ ...fields, ...violations, ...cause, detail: fault.message.slice(0, 500) }, "a call was refused");
+  }
+  return toGrpcStatus(wireError(fault));
+}

@@ -1,0 +1,168 @@
+/** The gRPC listener: methods in, Buffers through, and a shutdown that ends. */
+import {
+  Server,
+  ServerCredentials,
+  type ServiceDefinition,
+  type UntypedServiceImplementation,
+  setLogger,
+} from "@grpc/grpc-js";
+import type { RegistryApi } from "../../catalogue/api.js";
+import type { Logger } from "../../catalogue/ports.js";
+import { Fault } from "../../domain/fault.js";
+import { LIMITS } from "../../domain/limits.js";
+import { RegistryService } from "../../gen/toolcrib/v1/registry_service_pb.js";
+import { Health } from "./health.js";
+import { createInterceptor } from "./interceptor.js";
+import { type HandlerEntry, handleUnknownMethods } from "./internals.js";
+import { GRPC } from "./limits.js";
+import { type RpcMetrics, UNKNOWN_METHOD, refuse } from "./observe.js";
+import { OpenStreams } from "./open-streams.js";
+import { addReflection } from "./reflection.js";
+import { SERVICE, UNARY, WATCH } from "./services.js";
+import { unaryHandler } from "./unary.js";
+import { watchHandler } from "./watch.js";
+
+export interface GrpcOptions {
+  readonly address: { readonly host: string; readonly port: number };
+  readonly api: RegistryApi;
+  readonly log: Logger;
+  readonly metrics: RpcMetrics;
+  /** How long `close` waits for calls under way, ms. */
+  readonly graceMs: number;
+  /** For unary callers that set no deadline, ms; GRPC.unaryDeadlineMs if not given. */
+  readonly unaryDeadlineMs?: number;
+  /** For watchers that do not read, ms; GRPC.lingerMs if not given. */
+  readonly lingerMs?: number;
+}
+
+export interface GrpcServer {
+  /** As bound: the port is never 0. */
+  readonly address: { readonly host: string; readonly port: number };
+  /** What `grpc.health.v1` answers. Not ready at first; after `drain` it stays not ready. */
+  setReady(ready: boolean): void;
+  /** Health says NOT_SERVING, open streams end with DRAINING, new calls are refused with it. Repeatable. */
+  drain(): void;
+  /** Drains, waits for calls under way at most the grace, and ends every connection. */
+  close(): Promise<void>;
+}
+
+/** Rejects with one clear sentence when the address cannot be listened on. */
+export async function startGrpc(options: GrpcOptions): Promise<GrpcServer> {
+  const { log, graceMs } = options;
+  const streams = new OpenStreams();
+  const health = new Health();
+  let draining = false;
+  const deps = { ...options, streams, isDraining: () => draining };
+
+  setLogger(quietly(log));
+  const server = new Server({
+    "grpc.max_receive_message_length": LIMITS.messageBytes,
+    "grpc.max_send_message_length": LIMITS.messageBytes,
+    "grpc.max_concurrent_streams": LIMITS.streamsPerConnection,
+    "grpc.keepalive_time_ms": GRPC.keepaliveTimeMs,
+    "grpc.keepalive_timeout_ms": GRPC.keepaliveTimeoutMs,
+    "grpc.enable_channelz": 0,
+    interceptors: [createInterceptor({ ...deps, endsItself: (path) => path === WATCH })],
+  });
+  server.addService(passThrough(), handlers(deps));
+  health.addTo(server);
+  addReflection(server);
+  handleUnknownMethods(server, (path) => unknownMethod(path, log));
+  const port = await bind(server, options.address);
+
+  const drain = () => {
+    if (draining) return;
+    draining = true;
+    health.set(false);
+    streams.endAll();
+  };
+  return {
+    address: { host: options.address.host, port },
+    setReady: (ready) => {
+      if (!draining) health.set(ready);
+    },
+    drain,
+    close: () => {
+      drain();
+      return shutDown(server, graceMs);
+    },
+  };
+}
+
+const identity = (bytes: Buffer): Buffer => bytes;
+
+/** Every method takes and gives Buffers: a decoder that throws inside grpc-js would make a caller's mistake INTERNAL. */
+function passThrough(): ServiceDefinition {
+  const methods = RegistryService.methods.map((method) => [
+    method.name,
+    {
+      path: `/${SERVICE}/${method.name}`,
+      requestStream: false,
+      responseStream: method.methodKind === "server_streaming",
+      requestSerialize: identity,
+      requestDeserialize: identity,
+      responseSerialize: identity,
+      responseDeserialize: identity,
+    },
+  ]);
+  return Object.fromEntries(methods) as ServiceDefinition;
+}
+
+function handlers(
+  deps: GrpcOptions & { readonly streams: OpenStreams; readonly isDraining: () => boolean },
+): UntypedServiceImplementation {
+  const unary = { ...deps, defaultDeadlineMs: deps.unaryDeadlineMs ?? GRPC.unaryDeadlineMs };
+  const all: UntypedServiceImplementation = {
+    Watch: watchHandler({ ...deps, lingerMs: deps.lingerMs ?? GRPC.lingerMs }),
+  };
+  for (const [name, method] of Object.entries(UNARY)) all[name] = unaryHandler(`${SERVICE}/${name}`, method, unary);
+  return all;
+}
+
+function unknownMethod(path: string, log: Logger): HandlerEntry {
+  const func = (call: unknown) => {
+    const stream = call as { getPeer(): string; emit(event: "error", error: Error): void };
+    const fault = new Fault("UNKNOWN_METHOD", `no such method: ${path.slice(0, 200)}`);
+    const status = refuse(log, UNKNOWN_METHOD, stream.getPeer(), fault);
+    stream.emit("error", Object.assign(new Error(status.details), status));
+  };
+  return { func, serialize: identity, deserialize: identity, type: "bidi", path: UNKNOWN_METHOD };
+}
+
+function bind(server: Server, { host, port }: GrpcOptions["address"]): Promise<number> {
+  const where = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  return new Promise((resolve, reject) => {
+    server.bindAsync(where, ServerCredentials.createInsecure(), (error, bound) => {
+      if (!error) return resolve(bound);
+      server.forceShutdown();
+      reject(new Error(bindRefusal(where, error), { cause: error }));
+    });
+  });
+}
+
+function bindRefusal(where: string, error: Error): string {
+  const hint = "choose another with --grpc-address (TOOLCRIB_GRPC_ADDRESS)";
+  if (error.message.includes("EADDRINUSE")) return `The gRPC address ${where} is taken by another program: ${hint}.`;
+  const code = /\b(E[A-Z]{3,})\b/.exec(error.message)?.[1] ?? "it cannot be resolved";
+  return `The gRPC address ${where} cannot be listened on (${code}): ${hint}.`;
+}
+
+/** `tryShutdown` waits for ever for a peer that holds a stream open, so it has until the grace is over. */
+function shutDown(server: Server, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const force = setTimeout(() => {
+      server.forceShutdown();
+      resolve();
+    }, graceMs);
+    server.tryShutdown(() => {
+      clearTimeout(force);
+      resolve();
+    });
+  });
+}
+
+/** grpc-js writes to the console by itself; what it says there we say better, or it is of use only when debugging. */
+function quietly(log: Logger): Partial<Console> {
+  const write = (...parts: readonly unknown[]) => log.debug({ from: "grpc-js" }, parts.map(String).join(" "));
+  return { error: write, info: write, debug: write };
+}

@@ -1,0 +1,72 @@
+/** Runs one unary call: deadline, draining, stale header, and exactly one answer. */
+import { Metadata, type handleUnaryCall } from "@grpc/grpc-js";
+import type { RegistryApi } from "../../catalogue/api.js";
+import { Fault } from "../../domain/fault.js";
+import { type Deps, refuse } from "./observe.js";
+import { draining } from "./open-streams.js";
+import type { Answer, UnaryMethod } from "./services.js";
+
+export interface UnaryDeps extends Deps {
+  readonly api: RegistryApi;
+  readonly isDraining: () => boolean;
+  /** For callers that set none, ms. */
+  readonly defaultDeadlineMs: number;
+}
+
+const STALE = new Metadata();
+STALE.set("toolcrib-stale", "true");
+
+export function unaryHandler(label: string, method: UnaryMethod, deps: UnaryDeps): handleUnaryCall<Buffer, Buffer> {
+  return (call, callback) => {
+    let open = true;
+    const settle = (finish: () => void) => {
+      if (!open) return;
+      open = false;
+      clearTimeout(timer);
+      finish();
+    };
+    const fail = (thrown: unknown) => {
+      // A bug is logged even when nobody waits for its answer any more.
+      if (!open && thrown instanceof Fault) return;
+      const status = refuse(deps.log, label, call.getPeer(), thrown);
+      settle(() => callback(status));
+    };
+    const deadlineMs = remaining(call.getDeadline());
+    const timer = deadlineMs === undefined ? startTimer(deps.defaultDeadlineMs, fail) : undefined;
+    call.on("cancelled", () => settle(() => {}));
+
+    run(method, deps, call.request, deadlineMs).then(
+      (answer) =>
+        settle(() => {
+          if (answer.stale) call.sendMetadata(STALE.clone());
+          callback(null, answer.body);
+        }),
+      fail,
+    );
+  };
+}
+
+async function run(
+  method: UnaryMethod,
+  deps: UnaryDeps,
+  request: Buffer,
+  deadlineMs: number | undefined,
+): Promise<Answer> {
+  if (deps.isDraining() && method.draining === "refused") throw draining();
+  if (deadlineMs !== undefined && deadlineMs <= 0)
+    throw new Fault("DEADLINE", "the caller's deadline passed before the call began");
+  return method.handle(deps.api, request, { deadlineMs });
+}
+
+function remaining(deadline: Date | number): number | undefined {
+  const at = typeof deadline === "number" ? deadline : deadline.getTime();
+  return at === Number.POSITIVE_INFINITY ? undefined : at - Date.now();
+}
+
+function serverDeadline(ms: number): Fault {
+  return new Fault("DEADLINE", `no answer within ${ms} ms, the registry's own deadline: set a longer one on the call`);
+}
+
+function startTimer(ms: number, fail: (fault: Fault) => void): NodeJS.Timeout {
+  return setTimeout(() => fail(serverDeadline(ms)), ms);
+}

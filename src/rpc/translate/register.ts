@@ -1,0 +1,215 @@
+/** Register, Renew, Deregister: between protobuf and the use-cases' values. What a value may be is decided there. */
+import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import type {
+  DeclaredLabel,
+  DeclaredTool,
+  DeregisterOutput,
+  DeregisterTarget,
+  Offer,
+  RegisterInput,
+  RegisterOutput,
+  RenewOutput,
+  RenewState,
+  ToolOutcome,
+} from "../../catalogue/api.js";
+import { LIMITS } from "../../domain/limits.js";
+import { formatRevision } from "../../domain/revision.js";
+import type { AnnotationHints, Precondition } from "../../domain/stub.js";
+import {
+  type DeclaredTool as WireTool,
+  type DeregisterRequest,
+  type DeregisterResponse,
+  DeregisterResponseSchema,
+  LeaseSchema,
+  type RegisterRequest,
+  type RegisterResponse,
+  RegisterResponseSchema,
+  type RenewRequest,
+  type RenewResponse,
+  RenewResponseSchema,
+  RenewResultSchema,
+  RenewResult_State,
+  ToolResultSchema,
+  ToolResult_Outcome,
+} from "../../gen/toolcrib/v1/registry_service_pb.js";
+import { Transport } from "../../gen/toolcrib/v1/server_pb.js";
+import type {
+  AnnotationHints as WireHints,
+  Precondition as WirePrecondition,
+  Stub,
+} from "../../gen/toolcrib/v1/stub_pb.js";
+import { Checks } from "./checks.js";
+
+export function toRegisterInput(request: RegisterRequest): RegisterInput {
+  const checks = new Checks();
+  if (request.transport !== Transport.UNSPECIFIED && request.transport !== Transport.STREAMABLE_HTTP) {
+    checks.add("transport", `${String(request.transport)} is not a value of Transport`);
+  }
+  const offer = toOffer(request.offer, checks);
+  checks.done();
+  return {
+    namespace: request.namespace,
+    serverId: request.serverId,
+    instanceId: request.instanceId,
+    endpoint: request.endpoint,
+    title: request.title,
+    tags: request.tags,
+    retention: toRetention(request.retention),
+    offer,
+    etag: request.etag,
+    requestId: request.requestId,
+    validateOnly: request.validateOnly,
+    allowEmpty: request.allowEmpty,
+    strict: request.strict,
+  };
+}
+
+function toRetention(retention: RegisterRequest["retention"]): RegisterInput["retention"] {
+  if (retention.case === "standing" && retention.value) return { kind: "standing" };
+  if (retention.case !== "leaseTtl") return { kind: "leased", ttlMs: undefined };
+  return { kind: "leased", ttlMs: Number(retention.value.seconds) * 1_000 + retention.value.nanos / 1e6 };
+}
+
+function toOffer(offer: RegisterRequest["offer"], checks: Checks): Offer {
+  switch (offer.case) {
+    case "introspect":
+      return { kind: "introspect" };
+    case "declared": {
+      const tools = offer.value.tools;
+      checks.count("declared.tools", tools.length, LIMITS.toolsPerServer);
+      if (tools.length > LIMITS.toolsPerServer) return { kind: "declared", tools: [] };
+      return { kind: "declared", tools: tools.map((tool, i) => toTool(tool, `declared.tools[${i}]`, checks)) };
+    }
+    default:
+      return { kind: "none" };
+  }
+}
+
+function toTool(tool: WireTool, path: string, checks: Checks): DeclaredTool {
+  return {
+    label: tool.stub && toLabel(tool.stub, `${path}.stub`, checks),
+    // A copy: a slice would keep the whole request in memory for as long as the definition is cached.
+    definition: tool.definition.byteLength > 0 ? Uint8Array.from(tool.definition) : undefined,
+  };
+}
+
+function toLabel(stub: Stub, path: string, checks: Checks): DeclaredLabel {
+  return {
+    name: stub.name,
+    title: stub.title,
+    briefDescription: stub.briefDescription,
+    tags: stub.tags,
+    keywords: stub.keywords,
+    useWhen: stub.useWhen,
+    schemaUri: stub.schemaUri,
+    hints: toHints(stub.hints),
+    requires: stub.requires.flatMap((p, i) => toPrecondition(p, `${path}.requires[${i}]`, checks)),
+    substitutes: stub.substitutes,
+    digest: stub.digest,
+  };
+}
+
+function toHints(hints: WireHints | undefined): AnnotationHints {
+  return {
+    ...(hints?.readOnly !== undefined && { readOnly: hints.readOnly }),
+    ...(hints?.destructive !== undefined && { destructive: hints.destructive }),
+    ...(hints?.idempotent !== undefined && { idempotent: hints.idempotent }),
+    ...(hints?.openWorld !== undefined && { openWorld: hints.openWorld }),
+  };
+}
+
+/** Dropping a precondition that cannot be read would offer a tool where it must not be, so it is refused. */
+function toPrecondition(precondition: WirePrecondition, path: string, checks: Checks): Precondition[] {
+  const { kind } = precondition;
+  if (kind.case !== undefined) return [{ kind: kind.case, value: kind.value }];
+  checks.add(path, "one of scope, state or tool must be set");
+  return [];
+}
+
+const OUTCOME: Readonly<Record<ToolOutcome["outcome"], ToolResult_Outcome>> = {
+  accepted: ToolResult_Outcome.ACCEPTED,
+  unchanged: ToolResult_Outcome.UNCHANGED,
+  rejected: ToolResult_Outcome.REJECTED,
+};
+
+export function fromRegisterOutput(output: RegisterOutput): RegisterResponse {
+  const { lease } = output;
+  return create(RegisterResponseSchema, {
+    revision: formatRevision(output.position),
+    setDigest: output.setDigest,
+    lease:
+      lease &&
+      create(LeaseSchema, {
+        leaseId: lease.leaseId,
+        ttl: durationFromMs(lease.ttlMs),
+        renewAfter: durationFromMs(Math.round(lease.renewAfterMs)),
+      }),
+    tools: output.tools.map((tool) =>
+      create(ToolResultSchema, {
+        name: tool.name,
+        outcome: OUTCOME[tool.outcome],
+        reasons: [...tool.reasons],
+        digest: tool.digest,
+      }),
+    ),
+    etag: output.etag,
+    pending: output.pending,
+  });
+}
+
+export function toRenewals(request: RenewRequest): {
+  namespace: string;
+  leases: { leaseId: string; setDigest: string }[];
+} {
+  const checks = new Checks();
+  const namespace = checks.namespace(request.namespace);
+  checks.count("leases", request.leases.length, LIMITS.renewLeases);
+  checks.done();
+  return { namespace, leases: request.leases.map(({ leaseId, setDigest }) => ({ leaseId, setDigest })) };
+}
+
+const STATE: Readonly<Record<RenewState, RenewResult_State>> = {
+  ok: RenewResult_State.OK,
+  superseded: RenewResult_State.SUPERSEDED,
+  "register-again": RenewResult_State.REGISTER_AGAIN,
+  "unknown-lease": RenewResult_State.UNKNOWN_LEASE,
+  deregistered: RenewResult_State.DEREGISTERED,
+};
+
+export function fromRenewals(outputs: readonly RenewOutput[]): RenewResponse {
+  return create(RenewResponseSchema, {
+    results: outputs.map((output) =>
+      create(RenewResultSchema, {
+        leaseId: output.leaseId,
+        state: STATE[output.state],
+        renewAfter: durationFromMs(Math.round(output.renewAfterMs)),
+      }),
+    ),
+  });
+}
+
+export function toTarget(request: DeregisterRequest): { namespace: string; target: DeregisterTarget } {
+  const checks = new Checks();
+  const namespace = checks.namespace(request.namespace);
+  const { target } = request;
+  if (target.case === undefined) checks.add("target", "one of lease_id, server_id or tool_id must be set");
+  checks.done();
+  switch (target.case) {
+    case "leaseId":
+      return { namespace, target: { kind: "lease", leaseId: target.value } };
+    case "serverId":
+      return { namespace, target: { kind: "server", serverId: target.value } };
+    case "toolId":
+      return { namespace, target: { kind: "tool", toolId: target.value } };
+    default:
+      return { namespace, target: { kind: "none" } };
+  }
+}
+
+export function fromDeregisterOutput(output: DeregisterOutput): DeregisterResponse {
+  return create(DeregisterResponseSchema, {
+    revision: output.position ? formatRevision(output.position) : "",
+    removed: output.removed,
+  });
+}

@@ -1,0 +1,122 @@
+/** A server's record as readers see it. */
+import { create } from "@bufbuild/protobuf";
+import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { LIMITS } from "../../domain/limits.js";
+import { type Position, formatRevision } from "../../domain/revision.js";
+import {
+  type Availability,
+  type Condition,
+  type Instance,
+  type RejectedTool,
+  type ServerRecord,
+  etagOf,
+} from "../../domain/server.js";
+import {
+  ConditionSchema,
+  ConditionStatus,
+  ConditionType,
+  InstanceSchema,
+  RejectedToolSchema,
+  Retention,
+  type Server,
+  ServerSchema,
+  ToolSource,
+  Transport,
+  type Condition as WireCondition,
+  type Instance as WireInstance,
+} from "../../gen/toolcrib/v1/server_pb.js";
+import { Availability as WireAvailability } from "../../gen/toolcrib/v1/stub_pb.js";
+
+export const AVAILABILITY: Readonly<Record<Availability, WireAvailability>> = {
+  available: WireAvailability.AVAILABLE,
+  unavailable: WireAvailability.UNAVAILABLE,
+};
+
+const CONDITION_TYPE: Readonly<Record<Condition["type"], ConditionType>> = {
+  Reachable: ConditionType.REACHABLE,
+  Listed: ConditionType.LISTED,
+};
+
+const CONDITION_STATUS: Readonly<Record<Condition["status"], ConditionStatus>> = {
+  true: ConditionStatus.TRUE,
+  false: ConditionStatus.FALSE,
+  unknown: ConditionStatus.UNKNOWN,
+};
+
+/**
+ * One server. Its revision is the position it was read at: a record keeps only its number, and a token needs the chain
+ * as well; as `min_revision` the later token asks for no less.
+ */
+export function fromRecord(
+  record: ServerRecord,
+  position: Position,
+  rejectedShown: number = LIMITS.rejectedKept,
+): Server {
+  const { header } = record;
+  return create(ServerSchema, {
+    namespace: header.namespace,
+    serverId: header.serverId,
+    title: header.title,
+    tags: [...header.tags],
+    source: header.source === "declared" ? ToolSource.DECLARED : ToolSource.INTROSPECTED,
+    retention: header.retention === "leased" ? Retention.LEASED : Retention.STANDING,
+    instances: header.instances.map(fromInstance),
+    availability: AVAILABILITY[header.availability],
+    conditions: header.conditions.map(fromCondition),
+    toolCount: record.tools.length,
+    rejectedTools: header.rejected.slice(0, rejectedShown).map(fromRejected),
+    rejectedCount: header.rejectedCount,
+    setDigest: header.setDigest,
+    revision: formatRevision(position),
+    etag: etagOf(record),
+    protocolVersion: header.protocolVersion,
+    listedAt: header.listedAtMs > 0 ? timestampFromMs(header.listedAtMs) : undefined,
+  });
+}
+
+/** A page of servers shows at most LIMITS.rejectedKept rejected tools in all; GetServer shows those of one. */
+export function fromRecords(records: readonly ServerRecord[], position: Position): Server[] {
+  let left: number = LIMITS.rejectedKept;
+  return records.map((record) => {
+    const server = fromRecord(record, position, left);
+    left -= server.rejectedTools.length;
+    return server;
+  });
+}
+
+function fromInstance(instance: Instance): WireInstance {
+  return create(InstanceSchema, {
+    instanceId: instance.instanceId,
+    endpoint: withoutCredentials(instance.endpoint),
+    transport: Transport.STREAMABLE_HTTP,
+    setDigest: instance.setDigest,
+    registeredAt: timestampFromMs(instance.registeredAtMs),
+    leaseTtl: instance.ttlMs > 0 ? durationFromMs(instance.ttlMs) : undefined,
+  });
+}
+
+/** User information goes, and so do the values of a query, where API keys are often put. */
+export function withoutCredentials(endpoint: string): string {
+  if (endpoint === "" || !URL.canParse(endpoint)) return "";
+  const url = new URL(endpoint);
+  if (`${url.username}${url.password}${url.search}${url.hash}` === "") return endpoint;
+  url.username = "";
+  url.password = "";
+  url.hash = "";
+  for (const key of new Set(url.searchParams.keys())) url.searchParams.set(key, "***");
+  return url.href;
+}
+
+function fromCondition(condition: Condition): WireCondition {
+  return create(ConditionSchema, {
+    type: CONDITION_TYPE[condition.type],
+    status: CONDITION_STATUS[condition.status],
+    reason: condition.reason,
+    message: condition.message,
+    since: timestampFromMs(condition.sinceMs),
+  });
+}
+
+function fromRejected(rejected: RejectedTool) {
+  return create(RejectedToolSchema, { name: rejected.name, reasons: [...rejected.reasons] });
+}

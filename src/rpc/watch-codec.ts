@@ -1,0 +1,78 @@
+/** Messages of a watch, each put together once from stored bytes and shared by all watchers that get it. */
+import { BinaryWriter } from "@bufbuild/protobuf/wire";
+import type { StubCodec } from "../catalogue/ports.js";
+import type { WatchCodec, WatchEvent } from "../catalogue/api.js";
+import { toolId } from "../domain/ids.js";
+import { EventType } from "../gen/toolcrib/v1/registry_service_pb.js";
+import { asBuffer, flag, int, nested, text, timestamp } from "./answers.js";
+import { AVAILABILITY } from "./translate/server.js";
+
+/** Field 1, length-delimited: how every frame begins. */
+const FRAME_TAG = 0x0a;
+/** Field 4, length-delimited: `Event.stub`. */
+const EVENT_STUB_TAG = 0x22;
+
+const EVENT_TYPE: Readonly<Record<WatchEvent["type"], EventType>> = {
+  REGISTERED: EventType.REGISTERED,
+  UPDATED: EventType.UPDATED,
+  DEREGISTERED: EventType.DEREGISTERED,
+  EXPIRED: EventType.EXPIRED,
+  SCHEMA_INVALIDATED: EventType.SCHEMA_INVALIDATED,
+  AVAILABILITY_CHANGED: EventType.AVAILABILITY_CHANGED,
+};
+
+export function createWatchCodec(stubs: Pick<StubCodec, "frame">): WatchCodec {
+  return {
+    snapshot(frames, last, revision) {
+      const tail = new BinaryWriter();
+      flag(tail, 2, last !== undefined);
+      text(tail, 3, last?.token ?? "");
+      text(tail, 4, revision);
+      return asBuffer(nested(new BinaryWriter(), 1, ...frames, tail.finish()).finish());
+    },
+
+    event(event) {
+      return nested(new BinaryWriter(), 1, ...eventParts(event, stubs)).finish();
+    },
+
+    change(events, token, revision, atMs) {
+      const tail = new BinaryWriter();
+      text(tail, 2, token);
+      text(tail, 3, revision);
+      nested(tail, 4, timestamp(atMs));
+      return asBuffer(nested(new BinaryWriter(), 2, ...events, tail.finish()).finish());
+    },
+
+    bookmark(token, revision) {
+      const body = new BinaryWriter();
+      text(body, 1, token);
+      text(body, 2, revision);
+      return asBuffer(nested(new BinaryWriter(), 3, body.finish()).finish());
+    },
+  };
+}
+
+function eventParts(event: WatchEvent, stubs: Pick<StubCodec, "frame">): Uint8Array[] {
+  const head = new BinaryWriter();
+  int(head, 1, EVENT_TYPE[event.type]);
+  if (event.type === "AVAILABILITY_CHANGED") {
+    text(head, 3, event.serverId);
+    int(head, 7, AVAILABILITY[event.availability]);
+    return [head.finish()];
+  }
+  text(head, 2, toolId(event.serverId, event.toolName));
+  text(head, 3, event.serverId);
+  const tail = new BinaryWriter();
+  text(tail, 5, event.oldDigest);
+  text(tail, 6, event.newDigest);
+  const stub = event.tool ? [stubField(stubs.frame(event.tool, event.availability))] : [];
+  return [head.finish(), ...stub, tail.finish()];
+}
+
+/** A frame under another field number: both tags are one byte, so only that byte differs. */
+function stubField(frame: Uint8Array): Uint8Array {
+  if (frame[0] !== FRAME_TAG) throw new Error(`a frame begins with byte ${FRAME_TAG}, not ${frame[0]}`);
+  const field = Uint8Array.from(frame);
+  field[0] = EVENT_STUB_TAG;
+  return field;
+}
