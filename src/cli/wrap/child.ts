@@ -17,6 +17,8 @@ export interface ChildEnd {
 export interface ChildHandlers {
   /** One line of standard output, without its line break, byte for byte. */
   onLine(line: Buffer): void;
+  /** The child closed its output: nothing more will come, even if it goes on running. */
+  onOutputEnd(): void;
   /** A line passed the limit: the child cannot be understood any more. */
   onOverflow(bytes: number): void;
 }
@@ -138,6 +140,7 @@ function endOf(code: number | null, signal: NodeJS.Signals | null): ChildEnd {
 function readLines(stdout: Readable, handlers: ChildHandlers): void {
   let parts: Buffer[] = [];
   let held = 0;
+  stdout.once("end", () => handlers.onOutputEnd());
   stdout.on("data", (chunk: Buffer) => {
     let from = 0;
     for (let at = chunk.indexOf(0x0a); at >= 0; at = chunk.indexOf(0x0a, from)) {

@@ -72,11 +72,16 @@ export class Link {
     this.#send(message);
   }
 
-  /** Tells the child that nobody waits for a request any more; a late answer is dropped. */
-  cancel(id: number, reason: string): void {
-    if (!this.#pending.has(id)) return;
-    const params = { requestId: id, reason };
-    this.notify(Buffer.from(JSON.stringify({ jsonrpc: "2.0", method: "notifications/cancelled", params })));
+  /** Tells the child that nobody waits for a request any more. A cancelled request gets no answer, so its asker gets ours. */
+  cancel(id: number, notification?: Buffer): void {
+    const pending = this.#pending.get(id);
+    if (!pending) return;
+    this.#pending.delete(id);
+    const params = { requestId: id, reason: "the client does not wait any more" };
+    this.notify(
+      notification ?? Buffer.from(JSON.stringify({ jsonrpc: "2.0", method: "notifications/cancelled", params })),
+    );
+    pending.settle({ kind: "error", bytes: Buffer.from('{"code":-32800,"message":"the request was cancelled"}') });
   }
 
   /** Forgets a request whose asker is gone. */

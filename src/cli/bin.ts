@@ -1,0 +1,36 @@
+#!/usr/bin/env node
+import { runCommand } from "./program.js";
+
+const ENDINGS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** What main.ts exports for this file; composing the registry is its business alone, and costs nothing here until it is asked for. */
+interface Main {
+  serve(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<unknown>;
+}
+
+async function main(argv: readonly string[]): Promise<void> {
+  const [first, ...rest] = argv;
+  if (first === "serve") return startRegistry(rest);
+  const ours =
+    first === undefined ? false : !first.startsWith("-") || ["-h", "--help", "-V", "--version"].includes(first);
+  if (!ours) return startRegistry(argv);
+  const ending = new AbortController();
+  for (const signal of ENDINGS) {
+    process.on(signal, () => {
+      // Asked twice, the user does not want to wait; what is left to end ends by its watchdog.
+      if (ending.signal.aborted) process.exit(130);
+      ending.abort();
+    });
+  }
+  // A reader such as `head` that has seen enough closes the pipe: that is an end, not an error.
+  process.stdout.on("error", () => process.exit(0));
+  process.exitCode = await runCommand(argv, { stdout: process.stdout, stderr: process.stderr, ending: ending.signal });
+}
+
+async function startRegistry(argv: readonly string[]): Promise<void> {
+  const { serve } = (await import(new URL("../main.js", import.meta.url).href)) as Main;
+  const code = await serve(argv, process.env);
+  if (typeof code === "number") process.exitCode = code;
+}
+
+await main(process.argv.slice(2));

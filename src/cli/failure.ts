@@ -1,0 +1,46 @@
+import { RegistryError } from "../client/registry-error.js";
+import { TargetError } from "../client/target.js";
+import { CommandError } from "./io.js";
+
+/** A failed command in a few lines: what is wrong, and what to do. */
+export function explain(error: unknown): { readonly lines: string[]; readonly exitCode: number } {
+  if (error instanceof CommandError) return { lines: error.message.split("\n"), exitCode: error.exitCode };
+  if (error instanceof TargetError) return { lines: [error.message], exitCode: 2 };
+  if (error instanceof RegistryError) return { lines: explainRegistry(error), exitCode: 1 };
+  return { lines: [error instanceof Error ? error.message : String(error)], exitCode: 1 };
+}
+
+function explainRegistry(error: RegistryError): string[] {
+  if (error.violations.length > 1) {
+    return ["the registry refused this:", ...error.violations.map((v) => `  ${v.field}: ${v.description}`)];
+  }
+  const lines = [error.message];
+  const hint = hintFor(error);
+  if (hint !== "") lines.push(hint);
+  if (error.substitutes.length > 0) lines.push(`instead you could use: ${error.substitutes.join(", ")}`);
+  return lines;
+}
+
+function hintFor(error: RegistryError): string {
+  switch (error.reason) {
+    case "NOT_FOUND":
+      return "See what there is with `toolcrib ls` or `toolcrib servers`.";
+    case "LOAD_PENDING":
+    case "LOAD_FAILED":
+      return "Its server may be starting or away: try again in a moment, and look at `toolcrib servers`.";
+    case "DIGEST_MISMATCH":
+      return "The tool changed and its server has not registered again yet: try again in a moment.";
+    case "INTERNAL": {
+      const incident = error.metadata["incident"];
+      return incident ? `This is a bug of the registry; its log has more under incident ${incident}.` : "";
+    }
+    case "":
+      return error.code === "UNAVAILABLE" || error.code === "DEADLINE_EXCEEDED"
+        ? "Start one with `npx toolcrib`, or name another with --registry or TOOLCRIB_URL."
+        : error.code === "UNIMPLEMENTED"
+          ? "Something else than a Toolcrib registry answers there, or an older one."
+          : "";
+    default:
+      return "";
+  }
+}

@@ -1,0 +1,62 @@
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { deregisterCommand } from "./deregister.js";
+import { explain } from "./failure.js";
+import { getCommand } from "./get.js";
+import type { Io } from "./io.js";
+import { line } from "./io.js";
+import { lsCommand } from "./ls.js";
+import { registerCommand } from "./register.js";
+import { sampleCommand } from "./sample.js";
+import { serversCommand } from "./servers.js";
+import { watchCommand } from "./watch.js";
+import { wrapCommand } from "./wrap.js";
+
+/** Runs one command line (without node and script) and resolves with the exit code. */
+export async function runCommand(argv: readonly string[], io: Io): Promise<number> {
+  let exitCode = 0;
+  const program = buildProgram(io, (code) => {
+    exitCode = code;
+  });
+  try {
+    await program.parseAsync(argv, { from: "user" });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    const failure = explain(error);
+    for (const text of failure.lines) line(io.stderr, text);
+    return failure.exitCode;
+  }
+}
+
+function buildProgram(io: Io, setExitCode: (code: number) => void): Command {
+  const version = packageVersion();
+  const program = new Command("toolcrib")
+    .description("The central tool registry for AI agents. Without a command it starts the registry.")
+    .version(version)
+    .addHelpText("after", "\nThe registry itself:\n  toolcrib [serve] [options]   see `toolcrib serve --help`")
+    .helpCommand(false);
+  const commands = [
+    wrapCommand(io, version, setExitCode),
+    registerCommand(io),
+    lsCommand(io),
+    serversCommand(io),
+    getCommand(io),
+    watchCommand(io),
+    deregisterCommand(io),
+    sampleCommand(io),
+  ];
+  for (const command of commands) program.addCommand(command);
+  for (const command of [program, ...commands]) {
+    command.exitOverride().configureOutput({
+      writeOut: (text) => void io.stdout.write(text),
+      writeErr: (text) => void io.stderr.write(text),
+    });
+  }
+  return program;
+}
+
+function packageVersion(): string {
+  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+}

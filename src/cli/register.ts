@@ -1,0 +1,65 @@
+import { Command } from "commander";
+import type { RegistryConnection } from "../client/connection.js";
+import type { RegisterResponse } from "../gen/toolcrib/v1/registry_service_pb.js";
+import { Transport } from "../gen/toolcrib/v1/server_pb.js";
+import type { Io } from "./io.js";
+import { line } from "./io.js";
+import type { RegistryOptions } from "./options.js";
+import { collect, withConnection, withRegistry } from "./options.js";
+import { notes } from "./servers.js";
+import { grouped } from "./table.js";
+
+interface RegisterOptions extends RegistryOptions {
+  readonly id: string;
+  readonly url: string;
+  readonly title?: string;
+  readonly tag?: string[];
+}
+
+/** The registry lists the server before it answers. */
+const LISTING_MS = 30_000;
+
+export function registerCommand(io: Io): Command {
+  const command = new Command("register")
+    .description("register a running MCP server by its URL, until it is deregistered; the registry lists it itself")
+    .requiredOption("--id <server_id>", "[a-z0-9] then [a-z0-9._-], at most 63 characters")
+    .requiredOption("--url <url>", "the server's Streamable HTTP endpoint")
+    .option("--title <text>", "a display name")
+    .option("--tag <tag>", "a tag for all of its tools", collect);
+  return withRegistry(command).action((options: RegisterOptions) =>
+    withConnection(options, async (registry, namespace) => {
+      const answer = await registry.register(
+        {
+          namespace,
+          serverId: options.id,
+          endpoint: options.url,
+          transport: Transport.STREAMABLE_HTTP,
+          title: options.title ?? "",
+          tags: options.tag ?? [],
+          retention: { case: "standing", value: true },
+          offer: { case: "introspect", value: {} },
+        },
+        { timeoutMs: LISTING_MS },
+      );
+      if (answer.pending) {
+        line(
+          io.stdout,
+          `Registered ${options.id}, but it does not answer at ${options.url} yet: it is listed when it comes up.`,
+        );
+      } else await report(io, registry, namespace, options.id, answer);
+    }),
+  );
+}
+
+async function report(
+  io: Io,
+  registry: RegistryConnection,
+  namespace: string,
+  serverId: string,
+  answer: RegisterResponse,
+): Promise<void> {
+  const { server } = await registry.getServer({ namespace, serverId, minRevision: answer.revision });
+  const count = server?.toolCount ?? 0;
+  line(io.stdout, `Registered ${serverId}: ${grouped(count)} ${count === 1 ? "tool" : "tools"} listed.`);
+  if (server) for (const text of notes(server)) line(io.stdout, text);
+}
