@@ -10,6 +10,4 @@ export interface Deps {
   readonly now: () => number;
   /** Definitions that came along with a Register or a listing; the loader keeps them in memory. */
   readonly onDefinitions: (namespace: string, blobs: readonly Blob[]) => void;
-  /** A server was registered, or registered differently. */
-  readonly onRegistered: (namespace: string, serverId: string) => void;
 }

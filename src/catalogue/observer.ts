@@ -1,10 +1,13 @@
 import type { RenewState } from "./api.js";
+import type { RelistCause } from "../domain/fault.js";
 import type { SweepReport } from "./sweep.js";
-import type { HubObserver } from "./watch/hub.js";
 
 /** What the catalogue tells the metrics. */
-export interface RegistryObserver extends HubObserver {
+export interface RegistryObserver {
   commit(result: "committed" | "kept" | "conflict" | "not-due" | "failed"): void;
+  registered(outcome: "committed" | "kept" | "validated"): void;
+  /** The history that this replica followed is broken. */
+  relist(cause: RelistCause): void;
   renewed(state: RenewState): void;
   swept(partition: number, report: SweepReport): void;
 }

@@ -6,7 +6,7 @@ import { Growth } from "./growth.js";
 import { History } from "./history.js";
 import type { Clock, Entry, Logger, PartitionStore, Random, StubCodec } from "./ports.js";
 import type { RingLimits } from "./ring.js";
-import { type HubObserver, WatchHub } from "./watch/hub.js";
+import { WatchHub } from "./watch/hub.js";
 
 /** A history together with those who watch it. */
 export interface Fold {
@@ -28,7 +28,8 @@ export interface PartitionDeps {
   readonly logger: Logger;
   readonly stubs: StubCodec;
   readonly watch: WatchCodec;
-  readonly observer: HubObserver;
+  /** The history that this replica followed is broken. */
+  readonly onBroken: (cause: RelistCause) => void;
   readonly ring: RingLimits;
 }
 
@@ -46,6 +47,8 @@ export class Partition {
   lastOutage: { readonly lastedMs: number; readonly endedAtMs: number } | undefined;
   /** Monotonic ms of the last broken chain. */
   chainBrokenAtMs: number | undefined;
+  /** Monotonic ms when the log was last compared with what is folded. */
+  comparedAtMs: number | undefined;
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
   readonly #onEntry = new Set<(entry: Entry) => void>();
@@ -174,6 +177,7 @@ export class Partition {
         if (this.#state.kind === "starting") await this.#load();
         else await this.#follow(this.#state.live, signal);
         failures = 0;
+        this.comparedAtMs = this.deps.clock.monotonic();
         this.#storeAnswered();
       } catch (error) {
         if (signal.aborted) return;
@@ -211,6 +215,7 @@ export class Partition {
     const before = this.#state;
     if (before.kind === "starting") return;
     this.chainBrokenAtMs = this.deps.clock.monotonic();
+    this.deps.onBroken(cause);
     this.deps.logger.warn({ partition: this.index, cause }, "the log does not continue what this replica holds");
     const live = await this.#newFold();
     if (before.kind === "growing") {
@@ -243,7 +248,7 @@ export class Partition {
 
   async #newFold(): Promise<Fold> {
     const history = new History(await this.deps.store.log.snapshot(), this.deps.stubs, this.deps.ring);
-    return { history, hub: new WatchHub(history, this.deps.watch, this.deps.observer) };
+    return { history, hub: new WatchHub(history, this.deps.watch) };
   }
 
   #enter(state: PartitionState): void {

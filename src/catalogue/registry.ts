@@ -58,7 +58,7 @@ export class Registry implements RegistryApi {
         logger: deps.logger,
         stubs: deps.stubs,
         watch: watchCodec,
-        observer,
+        onBroken: (cause) => observer.relist(cause),
         ring,
       });
       const writes = new Writes(partition, (result) => observer.commit(result));
@@ -135,7 +135,9 @@ export class Registry implements RegistryApi {
 
   async register(input: Parameters<RegistryApi["register"]>[0]) {
     const namespace = namespaceOf(input.namespace);
-    return register(this.options.deps, this.#part(namespace).writes, namespace, input);
+    const { outcome, output } = await register(this.options.deps, this.#part(namespace).writes, namespace, input);
+    this.options.observer.registered(outcome);
+    return output;
   }
 
   async renew(namespace: string, leases: readonly { leaseId: string; setDigest: string }[]) {

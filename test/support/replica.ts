@@ -56,6 +56,9 @@ function upstreamOf(listings: Listings): Upstream {
   };
 }
 
+const ignore = (): void => undefined;
+const SILENT = { commit: ignore, registered: ignore, relist: ignore, renewed: ignore, swept: ignore };
+
 export class World {
   readonly clock = new FakeClock();
   readonly random = new SeededRandom(7);
@@ -76,13 +79,12 @@ export class World {
         upstream: upstreamOf(this.listings),
         now: () => this.clock.now(),
         onDefinitions: () => undefined,
-        onRegistered: () => undefined,
       },
       store,
       clock: this.clock,
       random: this.random,
       watchCodec: createWatchCodec(stubCodec),
-      observer: { sent: () => undefined, ended: () => undefined, commit: () => undefined, renewed: () => undefined, swept: () => undefined },
+      observer: SILENT,
       ring,
       maxWatchers: 100,
     });

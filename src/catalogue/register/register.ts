@@ -19,20 +19,25 @@ interface Registered {
   readonly pending: boolean;
 }
 
+export interface Answer {
+  readonly outcome: "committed" | "kept" | "validated";
+  readonly output: RegisterOutput;
+}
+
 /** Register as one revision or not at all; repeating it changes nothing (P5). */
-export async function register(deps: Deps, writes: Writes, namespace: string, input: RegisterInput): Promise<RegisterOutput> {
+export async function register(deps: Deps, writes: Writes, namespace: string, input: RegisterInput): Promise<Answer> {
   const violations = checkRegister({ ...input, namespace });
   if (violations.length > 0) throw invalidRequest(violations);
   const { partition } = writes;
   const known = partition.live().history.server(namespace, input.serverId)?.record;
   const offer = await prepareOffer(deps, input, known);
-  if (input.validateOnly) return preview(deps, writes, namespace, input, offer, known);
+  if (input.validateOnly) return { outcome: "validated", output: preview(writes, offer, known) };
   if (offer.blobs.length > 0) {
     await partition.deps.store.blobs.put(namespace, offer.blobs);
     deps.onDefinitions(namespace, offer.blobs);
   }
   const result = await writes.write(namespace, input.serverId, (record) => decide(writes, namespace, input, offer, record));
-  return answer(deps, writes, namespace, input, result);
+  return answer(writes, namespace, input, result);
 }
 
 async function decide(
@@ -132,18 +137,18 @@ function leaseEffects(namespace: string, input: RegisterInput, now: Instance, be
 }
 
 function answer(
-  deps: Deps,
   writes: Writes,
   namespace: string,
   input: RegisterInput,
   result: WriteResult<Registered>,
-): RegisterOutput {
+): Answer {
   if (result.kind === "not-due") throw new Error("a Register requires no lease to be due");
   const { instance, tools, pending } = result.value;
-  if (result.kind === "committed") deps.onRegistered(namespace, input.serverId);
   const record = writes.partition.live().history.server(namespace, input.serverId)?.record;
   const etag = result.kind === "committed" ? `r${result.position.revision}` : etagOf(record);
-  return { position: result.position, setDigest: instance.setDigest, lease: grant(writes, instance), tools, etag, pending };
+  const { position } = result;
+  const output = { position, setDigest: instance.setDigest, lease: grant(writes, instance), tools, etag, pending };
+  return { outcome: result.kind, output };
 }
 
 function grant(writes: Writes, { leaseId, ttlMs }: Instance): LeaseGrant | undefined {
@@ -152,16 +157,8 @@ function grant(writes: Writes, { leaseId, ttlMs }: Instance): LeaseGrant | undef
 }
 
 /** What a Register would do; commits nothing and grants nothing. */
-function preview(
-  deps: Deps,
-  writes: Writes,
-  namespace: string,
-  input: RegisterInput,
-  offer: PreparedOffer,
-  record: ServerRecord | undefined,
-): RegisterOutput {
+function preview(writes: Writes, offer: PreparedOffer, record: ServerRecord | undefined): RegisterOutput {
   const part = offer.header(record, writes.partition.deps.clock.now());
-  deps.logger.debug({ namespace, server_id: input.serverId }, "validated only");
   return {
     position: writes.partition.live().history.head,
     setDigest: part.setDigest,

@@ -4,12 +4,6 @@ import type { History } from "../history.js";
 import { type HashedFilter, WatchMessages } from "./messages.js";
 import { type Opening, Watcher } from "./watcher.js";
 
-/** What the hub counts. */
-export interface HubObserver {
-  sent(bytes: number): void;
-  ended(reason: string): void;
-}
-
 /**
  * Fans one history out to its watchers. A commit never waits for a watcher: those whose transport is full are passed over
  * and read on from the ring when they drain.
@@ -23,7 +17,6 @@ export class WatchHub {
   constructor(
     private readonly history: History,
     codec: WatchCodec,
-    private readonly observer: HubObserver,
   ) {
     this.#messages = new WatchMessages(history, codec);
   }
@@ -39,7 +32,7 @@ export class WatchHub {
   }
 
   open(f: HashedFilter, opening: Opening, sink: WatchSink): WatchHandle {
-    const watcher = new Watcher(this.history, this.#messages, f, sink, opening, (n) => this.observer.sent(n));
+    const watcher = new Watcher(this.history, this.#messages, f, sink, opening);
     this.#watchers.add(watcher);
     watcher.pump(this.#current);
     this.#forgetIfClosed(watcher);
@@ -49,7 +42,6 @@ export class WatchHub {
         this.#forgetIfClosed(watcher);
       },
       close: () => {
-        if (!watcher.closed) this.observer.ended("client");
         watcher.close();
         this.#watchers.delete(watcher);
       },
@@ -79,11 +71,11 @@ export class WatchHub {
   failAll(fault: Fault): void {
     for (const watcher of this.#watchers) {
       watcher.fail(fault);
-      this.#forgetIfClosed(watcher, fault.reason);
+      this.#forgetIfClosed(watcher);
     }
   }
 
-  #forgetIfClosed(watcher: Watcher, reason = "WATCHER_TOO_SLOW"): void {
-    if (watcher.closed && this.#watchers.delete(watcher)) this.observer.ended(reason);
+  #forgetIfClosed(watcher: Watcher): void {
+    if (watcher.closed) this.#watchers.delete(watcher);
   }
 }

@@ -33,7 +33,6 @@ export class Watcher {
     private readonly f: HashedFilter,
     private readonly sink: WatchSink,
     opening: Opening,
-    private readonly onSent: (bytes: number) => void,
   ) {
     const start = opening.kind === "resume" ? opening.after : history.head;
     this.#cursor = start.revision;
@@ -114,7 +113,6 @@ export class Watcher {
   }
 
   #write(message: Uint8Array): void {
-    this.onSent(message.byteLength);
     if (!this.sink.write(message)) this.#blocked = true;
   }
 }

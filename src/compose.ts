@@ -1,0 +1,213 @@
+/** Puts one replica together: the only place that knows every room. */
+import type { RegistryObserver } from "./catalogue/observer.js";
+import type { Blob, Clock, Entry, Logger, Random, Store } from "./catalogue/ports.js";
+import { Registry } from "./catalogue/registry.js";
+import type { Config } from "./config/settings.js";
+import { LIMITS } from "./domain/limits.js";
+import { keepGauges } from "./ops/gauges.js";
+import { createMetrics, type Metrics } from "./ops/metrics.js";
+import { type OpsServer, startOps } from "./ops/server.js";
+import { createClaims } from "./probe/claims.js";
+import { createIntake } from "./probe/intake.js";
+import { createKeeper, type Keeper } from "./probe/keeper.js";
+import { type GrpcServer, startGrpc } from "./rpc/grpc/server.js";
+import { createWatchCodec } from "./rpc/watch-codec.js";
+import { createDefinitions } from "./schemas/definitions.js";
+import { createLister } from "./schemas/lister.js";
+import { createLoader } from "./schemas/loader.js";
+import type { Directory } from "./schemas/ports.js";
+import { stubCodec } from "./store/codec/stub.js";
+import { openStore } from "./store/open.js";
+import { createUpstream } from "./upstream/upstream.js";
+
+export interface World {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly version: string;
+}
+
+/** A running replica. */
+export interface Replica {
+  readonly grpcAddress: { readonly host: string; readonly port: number };
+  readonly opsAddress: { readonly host: string; readonly port: number };
+  /** Refuses what is new, lets what is under way end, leaves the store tidy. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/** Rejects with one clear sentence when the store, the folder or a port cannot be had; nothing is left open then. */
+export async function startReplica(config: Config, world: World): Promise<Replica> {
+  const { clock, log } = world;
+  const opened: { close(): Promise<void> }[] = [];
+  try {
+    const setting = config.store.kind === "redis" ? config.store.url : config.store.kind;
+    const store = await openStore(setting, { ...world, logger: log, dataDir: config.dataDir, keyPrefix: config.redisPrefix });
+    opened.push(store);
+    const core = assemble(config, world, store);
+    const ready = (): readonly string[] => notReady(core.registry);
+    const ops = await startOps({ address: config.opsAddress, ready, metrics: core.metrics.registry, log });
+    opened.push(ops);
+    const grpc = await startGrpc({
+      address: config.grpcAddress,
+      api: core.registry,
+      log,
+      metrics: core.metrics,
+      graceMs: config.graceMs,
+    });
+    opened.push(grpc);
+    const stopGauges = keepGauges({ registry: core.registry, metrics: core.metrics, clock, onReady: (is) => grpc.setReady(is) });
+    core.start();
+    return replicaOf(core, store, ops, grpc, stopGauges);
+  } catch (error) {
+    for (const one of opened.reverse()) await one.close();
+    throw error;
+  }
+}
+
+function replicaOf(core: Core, store: Store, ops: OpsServer, grpc: GrpcServer, stopGauges: () => void): Replica {
+  let stopping: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    grpc.drain();
+    core.registry.drain();
+    await grpc.close();
+    stopGauges();
+    await core.stop();
+    await ops.close();
+    await store.close();
+  };
+  return {
+    grpcAddress: grpc.address,
+    opsAddress: ops.address,
+    stop: () => {
+      stopping ??= stop();
+      return stopping;
+    },
+  };
+}
+
+interface Core {
+  readonly registry: Registry;
+  readonly metrics: Metrics;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+function assemble(config: Config, world: World, store: Store): Core {
+  const { clock, random, log: logger, version } = world;
+  const metrics = createMetrics(version);
+  const upstream = createUpstream({ clock, logger, version });
+  let prime: (namespace: string, blobs: readonly Blob[]) => void = () => undefined;
+  const registry = new Registry({
+    deps: { logger, stubs: stubCodec, upstream, now: () => clock.now(), onDefinitions: (ns, blobs) => prime(ns, blobs) },
+    store,
+    clock,
+    random,
+    watchCodec: createWatchCodec(stubCodec),
+    observer: observerOf(metrics),
+    ring: { revisions: LIMITS.windowRevisions, bytes: LIMITS.windowBytes },
+    maxWatchers: config.maxWatchers,
+  });
+  const storeOf = (namespace: string) => registry.partitionOf(namespace).deps.store;
+  const directory = directoryOf(registry);
+  const definitions = createDefinitions({ blobsOf: (ns) => storeOf(ns).blobs, clock, logger });
+  prime = (namespace, blobs) => definitions.prime(namespace, blobs);
+  // The lister tells the intake, and the intake may ask the lister again: one of the two has to be named before it is.
+  const relist: ReturnType<typeof createLister>["relist"] = (ns, id) => lister.relist(ns, id);
+  const intake = createIntake({ writer: registry.listings, records: directory, relist, clock, random, logger });
+  const lister = createLister({
+    upstream,
+    directory,
+    intake,
+    definitions,
+    clock,
+    logger,
+    onListing: (result, durationMs) => {
+      metrics.upstreamListings.inc({ result });
+      metrics.upstreamListingDuration.observe(durationMs / 1_000);
+    },
+  });
+  const onLoad = (result: string): void => metrics.schemaLoads.inc({ result });
+  registry.useLoader(createLoader({ definitions, directory, lister, codec: stubCodec, clock, onLoad }));
+  const claims = createClaims({ notesOf: (ns) => storeOf(ns).notes, replicaId: random.id(), clock, random, logger });
+  const keeper = createKeeper({ records: directory, relist, upstream, claims, clock, random, logger });
+  follow(registry, keeper, intake);
+  return {
+    registry,
+    metrics,
+    start: () => registry.start(),
+    async stop() {
+      await keeper.stop();
+      lister.stop();
+      await intake.stop();
+      await registry.stop();
+      await upstream.close();
+    },
+  };
+}
+
+/** The keeper looks after what the catalogue holds. */
+function follow(registry: Registry, keeper: Keeper, intake: { forget(namespace: string, serverId: string): void }): void {
+  registry.onEntry(({ change: { namespace, serverId, header } }: Entry) => {
+    keeper.servers([{ namespace, serverId }]);
+    if (!header) intake.forget(namespace, serverId);
+  });
+  for (const partition of registry.partitions) {
+    partition.onHistory(() => {
+      const all = registry.partitions.flatMap((p) => {
+        const namespaces = p.state.kind === "starting" ? [] : [...p.live().history.namespaces.values()];
+        return namespaces.flatMap((ns) => ns.ordered.map((s) => s.record.header));
+      });
+      keeper.reset(all.map(({ namespace, serverId }) => ({ namespace, serverId })));
+    });
+  }
+}
+
+/** Memory only. While a new catalogue grows, what it lacks is still answered from the old one. */
+function directoryOf(registry: Registry): Directory {
+  const folds = (namespace: string) => {
+    const { state } = registry.partitionOf(namespace);
+    if (state.kind === "starting") return [];
+    return state.kind === "growing" ? [state.live, state.old] : [state.live];
+  };
+  return {
+    server(namespace, serverId) {
+      for (const { history } of folds(namespace)) {
+        const view = history.server(namespace, serverId);
+        if (view) return view.record;
+      }
+      return undefined;
+    },
+    holderOf(namespace, digest) {
+      for (const { history } of folds(namespace)) {
+        const held = history.namespace(namespace)?.holderOf(digest);
+        const record = held && history.server(namespace, held.serverId)?.record;
+        if (held && record) return { record, toolName: held.toolName };
+      }
+      return undefined;
+    },
+    stale: (namespace) => registry.partitionOf(namespace).stale,
+    partitionOf: (namespace) => registry.partitionOf(namespace).index,
+  };
+}
+
+function observerOf(metrics: Metrics): RegistryObserver {
+  return {
+    commit: (result) => metrics.commits.inc({ result }),
+    registered: (outcome) => metrics.registers.inc({ outcome }),
+    relist: (cause) => metrics.relists.inc({ cause }),
+    renewed: (state) => metrics.leaseRenewals.inc({ state }),
+    swept: (_partition, { decision, leases, expired }) => {
+      metrics.sweeps.inc({ result: decision.brake === "on" ? decision.reason : "ok" });
+      metrics.brakeEngaged.set(decision.brake === "on" && decision.reason !== "clocks-disagree" ? 1 : 0);
+      metrics.leasesLive.set(leases);
+      metrics.leaseExpirations.inc(expired);
+    },
+  };
+}
+
+/** Why this replica should get no traffic. A store lost after a good start is no reason: reads go on from memory (P8). */
+function notReady(registry: Registry): readonly string[] {
+  return registry.partitions.flatMap(({ state, index }) =>
+    state.kind === "starting" ? [`partition ${index}: ${state.problem}`] : [],
+  );
+}

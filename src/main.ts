@@ -1,0 +1,84 @@
+/** The command line of the registry: settings in, one replica running, a clear sentence when it cannot. */
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { startReplica } from "./compose.js";
+import { asksForHelp, helpText, loadConfig, processSources, type Sources } from "./config/config.js";
+import type { Config, HostPort } from "./config/settings.js";
+import { formatAddress, redactUrl } from "./config/values.js";
+import { createLogger } from "./ops/logging.js";
+import { systemClock, systemRandom } from "./ops/system.js";
+
+const DEFAULT_GRPC = "127.0.0.1:7850";
+
+/** Runs a registry until a signal stops it. Answers the exit code. */
+export async function serve(sources: Sources): Promise<number> {
+  if (asksForHelp(sources.argv)) {
+    process.stdout.write(helpText());
+    return 0;
+  }
+  const loaded = loadConfig(sources);
+  if (!loaded.ok) return fail(loaded.errors);
+  const { config } = loaded;
+  const log = createLogger({ level: config.logLevel });
+  for (const warning of loaded.warnings) log.warn({}, warning);
+  reportCrashes(log);
+  try {
+    const replica = await startReplica(config, { clock: systemClock, random: systemRandom, log, version: version() });
+    process.stdout.write(welcome(config, replica.grpcAddress, replica.opsAddress));
+    const signal = await stopSignal();
+    log.info({ signal }, "stopping");
+    await replica.stop();
+    log.info({}, "stopped");
+    return 0;
+  } catch (error) {
+    return fail([error instanceof Error ? error.message : String(error)]);
+  }
+}
+
+/** Three lines that a newcomer can paste next. */
+function welcome(config: Config, grpc: HostPort, ops: HostPort): string {
+  const address = formatAddress(grpc);
+  const registry = address === DEFAULT_GRPC ? "" : ` --registry ${address}`;
+  const store = config.store.kind === "redis" ? redactUrl(config.store.url) : config.store.kind === "embedded" ? `embedded in ${config.dataDir}` : "in memory";
+  return [
+    `toolcrib ${version()} is up: gRPC ${address}, ops http://${formatAddress(ops)}, store ${store}`,
+    "Paste next, in other terminals of this folder:",
+    `  npx toolcrib wrap${registry} --id sample -- npx toolcrib sample`,
+    `  npx toolcrib ls${registry}`,
+    `  npx toolcrib watch${registry}`,
+    "",
+  ].join("\n");
+}
+
+function version(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+  return String((manifest as { version: unknown }).version);
+}
+
+function fail(sentences: readonly string[]): number {
+  for (const sentence of sentences) process.stderr.write(`toolcrib: ${sentence}\n`);
+  return 1;
+}
+
+/** The first SIGTERM or SIGINT stops gracefully; a second SIGINT is left to the system, for those in a hurry. */
+function stopSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    process.once("SIGTERM", () => resolve("SIGTERM"));
+    process.once("SIGINT", () => resolve("SIGINT"));
+  });
+}
+
+/** A failure that nobody expected is told with its cause before the process goes. */
+function reportCrashes(log: { error(fields: object, message: string): void }): void {
+  process.on("uncaughtException", (error) => {
+    log.error({ err: error }, "a bug: the registry stops because it can no longer trust itself");
+    process.exitCode = 1;
+    process.exit();
+  });
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  process.exitCode = await serve(processSources());
+  // Nothing that still lingers, such as a keep-alive socket, may hold a stopped registry.
+  process.exit();
+}

@@ -1,0 +1,70 @@
+import type { Clock } from "../catalogue/ports.js";
+import type { Partition } from "../catalogue/partition.js";
+import type { Registry } from "../catalogue/registry.js";
+import type { Metrics } from "./metrics.js";
+
+/** How often what can only be looked at is looked at. Scrapes come every 10 to 60 s. */
+const LOOK_MS = 1_000;
+
+export interface GaugeDeps {
+  readonly registry: Registry;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  /** Hears whether this replica has a catalogue to serve from, each time anew. */
+  readonly onReady: (ready: boolean) => void;
+}
+
+/** Keeps the gauges at what is; answers how to stop. */
+export function keepGauges(deps: GaugeDeps): () => void {
+  const stop = new AbortController();
+  const loop = async (): Promise<void> => {
+    while (!stop.signal.aborted) {
+      look(deps);
+      for (const partition of deps.registry.partitions) await lookAtTail(deps, partition);
+      await deps.clock.sleep(LOOK_MS, stop.signal);
+    }
+  };
+  // A replica that is loading becomes ready within milliseconds; nobody should wait a whole look for it.
+  for (const partition of deps.registry.partitions) partition.onHistory(() => look(deps));
+  void loop();
+  return () => stop.abort();
+}
+
+function look({ registry, metrics, onReady }: GaugeDeps): void {
+  let tools = 0;
+  let servers = 0;
+  let namespaces = 0;
+  for (const { state } of registry.partitions) {
+    if (state.kind === "starting") continue;
+    const { history } = state.kind === "growing" ? state.old : state.live;
+    tools += history.toolCount;
+    servers += history.serverCount;
+    for (const ns of history.namespaces.values()) if (ns.ordered.length > 0) namespaces++;
+  }
+  metrics.catalogueTools.set(tools);
+  metrics.catalogueServers.set(servers);
+  metrics.catalogueNamespaces.set(namespaces);
+  metrics.stale.set(registry.partitions.some((p) => p.stale) ? 1 : 0);
+  metrics.storeUp.set(registry.partitions.some((p) => p.awaySince !== undefined) ? 0 : 1);
+  const { active, lagging } = registry.watchers;
+  metrics.watchers.set({ state: "active" }, active);
+  metrics.watchers.set({ state: "lagging" }, lagging);
+  onReady(registry.partitions.every((p) => p.state.kind !== "starting"));
+}
+
+async function lookAtTail({ metrics, clock }: GaugeDeps, partition: Partition): Promise<void> {
+  if (partition.state.kind === "starting") return;
+  const label = { partition: String(partition.index) };
+  const folded = partition.live().history.head.revision;
+  metrics.logRevision.set(label, folded);
+  const sinceMs = clock.monotonic() - (partition.comparedAtMs ?? clock.monotonic());
+  // The log is compared about once a second, so less than that is no lag.
+  metrics.tailLagSeconds.set(label, sinceMs < 1_500 ? 0 : sinceMs / 1_000);
+  if (partition.awaySince !== undefined) return;
+  try {
+    const head = await partition.deps.store.log.head();
+    metrics.tailLagRevisions.set(label, Math.max(0, head.revision - partition.live().history.head.revision));
+  } catch {
+    // The tail meets the same failure and says so; the gauge keeps its last value meanwhile.
+  }
+}
