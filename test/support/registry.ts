@@ -1,0 +1,186 @@
+/** Real registries as real processes, and a client that nobody here wrote: grpc-js with the .proto loaded at run time. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Client, type ClientReadableStream, credentials, loadPackageDefinition, type Metadata, type ServiceError } from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+import { onTestFinished } from "vitest";
+import { eventually } from "./upstream.js";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+export interface RegistryProcess {
+  /** host:port of the gRPC listener. */
+  readonly grpc: string;
+  /** http://host:port of the ops listener. */
+  readonly ops: string;
+  readonly dataDir: string;
+  readonly child: ChildProcess;
+  /** All it wrote so far, both streams. */
+  output(): string;
+  /** Its log lines as objects. */
+  logs(): Record<string, unknown>[];
+  /** Answers the exit code. */
+  stop(): Promise<number | null>;
+  /** kill -9. */
+  kill(): Promise<void>;
+}
+
+export interface RegistryOptions {
+  /** `embedded` by default. */
+  readonly store?: string;
+  readonly dataDir?: string;
+  /** 0 by default: any. */
+  readonly port?: number;
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Started and ready; killed when the test ends. */
+export async function startRegistry(options: RegistryOptions = {}): Promise<RegistryProcess> {
+  const dataDir = options.dataDir ?? (await temporaryFolder());
+  const args = [
+    join(ROOT, "dist/main.js"),
+    ...["--grpc-address", `127.0.0.1:${options.port ?? 0}`, "--ops-address", "127.0.0.1:0"],
+    ...["--data-dir", dataDir, "--store", options.store ?? "embedded"],
+    ...(options.args ?? []),
+  ];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...options.env } });
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => void (text += chunk.toString()));
+  const exited = new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
+  const end = async (signal: NodeJS.Signals): Promise<number | null> => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    return exited;
+  };
+  onTestFinished(async () => void (await end("SIGKILL")));
+  const started = await eventually(
+    () => ({ up: /is up: gRPC (\S+), ops (\S+), store/.exec(text), gone: child.exitCode !== null }),
+    (s) => s.up !== null || s.gone,
+  );
+  if (!started.up) throw new Error(`the registry did not start:\n${text}`);
+  const ops = started.up[2] as string;
+  await eventually(async () => (await fetch(`${ops}/readyz`).catch(() => undefined))?.status, (status) => status === 200);
+  return {
+    grpc: started.up[1] as string,
+    ops,
+    dataDir,
+    child,
+    output: () => text,
+    logs: () => text.split("\n").filter((l) => l.startsWith("{")).map((l) => JSON.parse(l) as Record<string, unknown>),
+    stop: () => end("SIGTERM"),
+    kill: async () => void (await end("SIGKILL")),
+  };
+}
+
+/** Removed when the test ends. */
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "toolcrib-test-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+const loaded = loadPackageDefinition(
+  loadSync("toolcrib/v1/registry_service.proto", {
+    includeDirs: [join(ROOT, "proto")],
+    keepCase: false,
+    longs: Number,
+    enums: String,
+    defaults: true,
+    oneofs: true,
+  }),
+) as unknown as { toolcrib: { v1: { RegistryService: new (address: string, c: unknown) => Client } } };
+
+type Call = (request: object, ...rest: unknown[]) => unknown;
+
+/** One method name → call; answers are plain objects as proto-loader makes them. */
+export class RemoteRegistry {
+  readonly client: Client;
+
+  constructor(address: string) {
+    this.client = new loaded.toolcrib.v1.RegistryService(address, credentials.createInsecure());
+    onTestFinished(() => this.client.close());
+  }
+
+  /** Rejects with grpc-js's ServiceError. */
+  // biome-ignore lint/suspicious/noExplicitAny: proto-loader's answers have no types
+  call(method: string, request: object = {}, deadlineMs = 15_000, metadata?: Metadata): Promise<any> {
+    const run = (this.client as unknown as Record<string, Call>)[method] as Call;
+    return new Promise((resolve, reject) => {
+      const done = (error: ServiceError | null, answer: unknown) => (error ? reject(error) : resolve(answer));
+      const options = { deadline: Date.now() + deadlineMs };
+      if (metadata) run.call(this.client, request, metadata, options, done);
+      else run.call(this.client, request, options, done);
+    });
+  }
+
+  async toolIds(request: object = {}): Promise<string[]> {
+    const out: string[] = [];
+    let pageToken = "";
+    do {
+      const page = await this.call("getStubs", { ...request, pageToken });
+      out.push(...page.stubs.map((s: { toolId: string }) => s.toolId));
+      pageToken = page.nextPageToken;
+    } while (pageToken !== "");
+    return out;
+  }
+
+  watch(request: object = {}): RemoteWatch {
+    const open = (this.client as unknown as Record<string, Call>)["watch"] as Call;
+    return new RemoteWatch(open.call(this.client, request) as ClientReadableStream<unknown>);
+  }
+}
+
+/** A watch that keeps all it is told. */
+export class RemoteWatch {
+  readonly stubs: { toolId: string; digest: string }[] = [];
+  readonly events: { type: string; toolId: string; serverId: string; oldDigest: string; newDigest: string }[] = [];
+  bookmarks = 0;
+  snapshotEnded = false;
+  token = "";
+  error: ServiceError | undefined;
+
+  constructor(readonly stream: ClientReadableStream<unknown>) {
+    // biome-ignore lint/suspicious/noExplicitAny: proto-loader's answers have no types
+    stream.on("data", (m: any) => this.#take(m));
+    stream.on("error", (error: ServiceError) => void (this.error = error));
+    onTestFinished(() => this.stream.cancel());
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: proto-loader's answers have no types
+  #take(m: any): void {
+    const part = m[m.message];
+    if (m.message === "snapshot") {
+      this.stubs.push(...part.stubs);
+      if (part.last) this.snapshotEnded = true;
+    } else if (m.message === "change") {
+      for (const e of part.events) this.events.push({ ...e, type: e.type.replace("EVENT_TYPE_", "") });
+    } else this.bookmarks++;
+    if (part.resumeToken) this.token = part.resumeToken;
+  }
+
+  /** `TYPE tool_id` (or server_id) of all events so far. */
+  get told(): string[] {
+    return this.events.map((e) => `${e.type} ${e.toolId || e.serverId}`);
+  }
+
+  ready(): Promise<boolean> {
+    return eventually(() => this.snapshotEnded, (ended) => ended);
+  }
+
+  cancel(): void {
+    this.stream.cancel();
+  }
+}
+
+/** A Register of tools given as definitions, inline. */
+export function declared(serverId: string, tools: readonly object[], more: object = {}): object {
+  return {
+    serverId,
+    instanceId: "instance-1",
+    declared: { tools: tools.map((t) => ({ definition: Buffer.from(JSON.stringify(t)) })) },
+    ...more,
+  };
+}
