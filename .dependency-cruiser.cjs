@@ -12,7 +12,7 @@ const ARROWS = {
   ops: ["catalogue", "gate", "schemas", "probe", "store", "upstream", "domain", "gen"],
   client: ["domain", "gen"],
   gateway: ["client", "domain", "upstream"],
-  cli: ["client", "domain", "upstream", "config"],
+  cli: ["client", "domain", "upstream", "config", "gen"],
   gen: [],
 };
 

@@ -41,7 +41,12 @@ export async function startReplica(config: Config, world: World): Promise<Replic
   const opened: { close(): Promise<void> }[] = [];
   try {
     const setting = config.store.kind === "redis" ? config.store.url : config.store.kind;
-    const store = await openStore(setting, { ...world, logger: log, dataDir: config.dataDir, keyPrefix: config.redisPrefix });
+    const store = await openStore(setting, {
+      ...world,
+      logger: log,
+      dataDir: config.dataDir,
+      keyPrefix: config.redisPrefix,
+    });
     opened.push(store);
     const core = assemble(config, world, store);
     const ready = (): readonly string[] => notReady(core.registry);
@@ -55,7 +60,12 @@ export async function startReplica(config: Config, world: World): Promise<Replic
       graceMs: config.graceMs,
     });
     opened.push(grpc);
-    const stopGauges = keepGauges({ registry: core.registry, metrics: core.metrics, clock, onReady: (is) => grpc.setReady(is) });
+    const stopGauges = keepGauges({
+      registry: core.registry,
+      metrics: core.metrics,
+      clock,
+      onReady: (is) => grpc.setReady(is),
+    });
     core.start();
     return replicaOf(core, store, ops, grpc, stopGauges);
   } catch (error) {
@@ -98,7 +108,13 @@ function assemble(config: Config, world: World, store: Store): Core {
   const upstream = createUpstream({ clock, logger, version });
   let prime: (namespace: string, blobs: readonly Blob[]) => void = () => undefined;
   const registry = new Registry({
-    deps: { logger, stubs: stubCodec, upstream, now: () => clock.now(), onDefinitions: (ns, blobs) => prime(ns, blobs) },
+    deps: {
+      logger,
+      stubs: stubCodec,
+      upstream,
+      now: () => clock.now(),
+      onDefinitions: (ns, blobs) => prime(ns, blobs),
+    },
     store,
     clock,
     random,
@@ -146,7 +162,11 @@ function assemble(config: Config, world: World, store: Store): Core {
 }
 
 /** The keeper looks after what the catalogue holds. */
-function follow(registry: Registry, keeper: Keeper, intake: { forget(namespace: string, serverId: string): void }): void {
+function follow(
+  registry: Registry,
+  keeper: Keeper,
+  intake: { forget(namespace: string, serverId: string): void },
+): void {
   registry.onEntry(({ change: { namespace, serverId, header } }: Entry) => {
     keeper.servers([{ namespace, serverId }]);
     if (!header) intake.forget(namespace, serverId);

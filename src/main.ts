@@ -39,7 +39,12 @@ export async function serve(sources: Sources): Promise<number> {
 function welcome(config: Config, grpc: HostPort, ops: HostPort): string {
   const address = formatAddress(grpc);
   const registry = address === DEFAULT_GRPC ? "" : ` --registry ${address}`;
-  const store = config.store.kind === "redis" ? redactUrl(config.store.url) : config.store.kind === "embedded" ? `embedded in ${config.dataDir}` : "in memory";
+  const store =
+    config.store.kind === "redis"
+      ? redactUrl(config.store.url)
+      : config.store.kind === "embedded"
+        ? `embedded in ${config.dataDir}`
+        : "in memory";
   return [
     `toolcrib ${version()} is up: gRPC ${address}, ops http://${formatAddress(ops)}, store ${store}`,
     "Paste next, in other terminals of this folder:",

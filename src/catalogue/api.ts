@@ -107,7 +107,9 @@ export interface ServersPage {
 
 export type SchemaView = "full" | "input-only";
 export type Freshness = "live" | "cached" | "stale";
-export type SchemaKey = { readonly kind: "tool"; readonly toolId: string } | { readonly kind: "digest"; readonly digest: string };
+export type SchemaKey =
+  | { readonly kind: "tool"; readonly toolId: string }
+  | { readonly kind: "digest"; readonly digest: string };
 
 export interface FullSchema {
   /** Empty when asked by digest. */
@@ -124,13 +126,7 @@ export type SchemaResult =
 
 /** One event for a watcher: a tool's, or a server's AVAILABILITY_CHANGED. */
 export interface WatchEvent {
-  readonly type:
-    | "REGISTERED"
-    | "UPDATED"
-    | "DEREGISTERED"
-    | "EXPIRED"
-    | "SCHEMA_INVALIDATED"
-    | "AVAILABILITY_CHANGED";
+  readonly type: "REGISTERED" | "UPDATED" | "DEREGISTERED" | "EXPIRED" | "SCHEMA_INVALIDATED" | "AVAILABILITY_CHANGED";
   readonly serverId: string;
   /** Empty for AVAILABILITY_CHANGED. */
   readonly toolName: string;

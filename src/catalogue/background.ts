@@ -27,7 +27,11 @@ export function startBackground(
       try {
         await job();
       } catch (error) {
-        if (!signal.aborted) deps.logger.warn({ job: name, partition: partition.index, err: error }, "a background job failed; it is tried again");
+        if (!signal.aborted)
+          deps.logger.warn(
+            { job: name, partition: partition.index, err: error },
+            "a background job failed; it is tried again",
+          );
       }
     }
   };

@@ -59,7 +59,10 @@ export class ConditionPublisher {
       try {
         await this.#commit(namespace, serverId, seen);
       } catch (error) {
-        this.logger.warn({ namespace, server_id: serverId, err: error }, "a condition could not be published; the next sight repeats it");
+        this.logger.warn(
+          { namespace, server_id: serverId, err: error },
+          "a condition could not be published; the next sight repeats it",
+        );
       }
       slot.publishedAtMs = this.clock.monotonic();
       await this.clock.sleep(LIMITS.conditionEveryMs, this.#stop.signal);
@@ -72,7 +75,11 @@ export class ConditionPublisher {
     await this.writesOf(namespace).write(namespace, serverId, (record): Decision<null> => {
       const header = record && headerAfter(record, seen, nowMs);
       if (!record || !header) return { kind: "keep", value: null };
-      return { kind: "commit", step: { cause: "condition", next: { header, tools: record.tools }, leases: [] }, value: null };
+      return {
+        kind: "commit",
+        step: { cause: "condition", next: { header, tools: record.tools }, leases: [] },
+        value: null,
+      };
     });
   }
 }

@@ -7,7 +7,11 @@ import { withoutInstances, withoutServer } from "./removal.js";
 import type { Decision, WriteResult, Writes } from "./writes.js";
 
 /** Removes an instance, a server or one declared tool. What is not there is already removed. */
-export async function deregister(writes: Writes, namespace: string, target: DeregisterTarget): Promise<DeregisterOutput> {
+export async function deregister(
+  writes: Writes,
+  namespace: string,
+  target: DeregisterTarget,
+): Promise<DeregisterOutput> {
   switch (target.kind) {
     case "lease":
       return ofLease(writes, namespace, target.leaseId);
@@ -47,7 +51,8 @@ async function ofServer(writes: Writes, namespace: string, serverId: string): Pr
 
 async function ofTool(writes: Writes, namespace: string, toolId: string): Promise<DeregisterOutput> {
   const id = splitToolId(toolId);
-  if (!id) throw invalidRequest([{ field: "tool_id", description: `is server_id/tool_name, not ${JSON.stringify(toolId)}` }]);
+  if (!id)
+    throw invalidRequest([{ field: "tool_id", description: `is server_id/tool_name, not ${JSON.stringify(toolId)}` }]);
   await seeServer(writes, namespace, id.serverId);
   return outputOf(await writes.write(namespace, id.serverId, (record) => withoutTool(record, id.toolName)));
 }
@@ -55,11 +60,16 @@ async function ofTool(writes: Writes, namespace: string, toolId: string): Promis
 function withoutTool(record: ServerRecord | undefined, toolName: string): Decision<boolean> {
   if (!record?.tools.some((t) => t.name === toolName)) return { kind: "keep", value: false };
   if (record.header.source === "introspected") {
-    const description = "belongs to an introspected server: what its listing says is listed again; remove the tool there";
+    const description =
+      "belongs to an introspected server: what its listing says is listed again; remove the tool there";
     throw invalidRequest([{ field: "tool_id", description }]);
   }
   const tools = record.tools.filter((t) => t.name !== toolName);
-  return { kind: "commit", step: { cause: "deregister", next: { header: record.header, tools }, leases: [] }, value: true };
+  return {
+    kind: "commit",
+    step: { cause: "deregister", next: { header: record.header, tools }, leases: [] },
+    value: true,
+  };
 }
 
 /** Absent may only mean that this replica has not folded it yet. */

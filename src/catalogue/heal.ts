@@ -15,7 +15,11 @@ export async function restoreStanding(writes: Writes, old: Fold, logger: Logger)
       if (await restore(writes, namespace, record)) restored++;
     }
   }
-  if (restored > 0) logger.warn({ partition: writes.partition.index, servers: restored }, "standing servers were lost in the store and restored");
+  if (restored > 0)
+    logger.warn(
+      { partition: writes.partition.index, servers: restored },
+      "standing servers were lost in the store and restored",
+    );
   return restored;
 }
 
@@ -27,7 +31,11 @@ async function restore(writes: Writes, namespace: string, record: ServerRecord):
   const header = { ...record.header, instances };
   const result = await writes.write(namespace, serverId, (now): Decision<boolean> => {
     if (now) return { kind: "keep", value: false };
-    return { kind: "commit", step: { cause: "register", next: { header, tools: record.tools }, leases: [] }, value: true };
+    return {
+      kind: "commit",
+      step: { cause: "register", next: { header, tools: record.tools }, leases: [] },
+      value: true,
+    };
   });
   return result.kind === "committed";
 }

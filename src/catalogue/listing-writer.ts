@@ -35,7 +35,11 @@ export class CatalogueListingWriter implements ListingWriter {
           listedAtMs: listing.receivedAtMs,
         };
         if (sameListing(record, header, set.tools)) return keep("unchanged");
-        return { kind: "commit", step: { cause: "listing", next: { header, tools: set.tools }, leases: [] }, value: "committed" };
+        return {
+          kind: "commit",
+          step: { cause: "listing", next: { header, tools: set.tools }, leases: [] },
+          value: "committed",
+        };
       }),
     );
   }
@@ -45,7 +49,9 @@ export class CatalogueListingWriter implements ListingWriter {
     const record = writes.partition.live().history.server(namespace, serverId)?.record;
     if (record?.header.source !== "declared") return "gone";
     const listed = new Map(listing.tools.map((t) => [t.name, t]));
-    const wrong = record.tools.filter((t) => t.digestDeclared && listed.has(t.name) && listed.get(t.name)?.digest !== t.digest);
+    const wrong = record.tools.filter(
+      (t) => t.digestDeclared && listed.has(t.name) && listed.get(t.name)?.digest !== t.digest,
+    );
     await this.#keepDefinitions(
       writes,
       namespace,
@@ -57,7 +63,11 @@ export class CatalogueListingWriter implements ListingWriter {
         if (now.revision !== basedOn) return keep("conflict");
         const tools = now.tools.map((tool) => this.#learned(tool, listed));
         if (tools.every((tool, i) => tool === now.tools[i])) return keep("unchanged");
-        return { kind: "commit", step: { cause: "learned", next: { header: now.header, tools }, leases: [] }, value: "committed" };
+        return {
+          kind: "commit",
+          step: { cause: "learned", next: { header: now.header, tools }, leases: [] },
+          value: "committed",
+        };
       }),
     );
     if (wrong.length > 0 && outcome !== "conflict") await this.#reportMismatch(namespace, serverId, wrong);
@@ -95,7 +105,11 @@ export class CatalogueListingWriter implements ListingWriter {
     });
   }
 
-  async #keepDefinitions(writes: Writes, namespace: string, blobs: Parameters<Deps["onDefinitions"]>[1]): Promise<void> {
+  async #keepDefinitions(
+    writes: Writes,
+    namespace: string,
+    blobs: Parameters<Deps["onDefinitions"]>[1],
+  ): Promise<void> {
     if (blobs.length === 0) return;
     await writes.partition.deps.store.blobs.put(namespace, blobs);
     this.deps.onDefinitions(namespace, blobs);

@@ -122,9 +122,13 @@ export class Partition {
       }
       const left = until - this.deps.clock.monotonic();
       if (left <= 0) {
-        throw new Fault("REVISION_NOT_REACHED", `this replica has not seen min_revision within ${LIMITS.minRevisionWaitMs} ms`, {
-          retryAfterMs: 1_000,
-        });
+        throw new Fault(
+          "REVISION_NOT_REACHED",
+          `this replica has not seen min_revision within ${LIMITS.minRevisionWaitMs} ms`,
+          {
+            retryAfterMs: 1_000,
+          },
+        );
       }
       // A swap of histories wakes nobody, so look again at least every second.
       await this.waitFolded(fold, wanted.revision, Math.min(left, 1_000));
@@ -265,7 +269,10 @@ export class Partition {
     this.lastOutage = { lastedMs: now - this.#awaySince, endedAtMs: now };
     this.#awaySince = undefined;
     if (this.#state.kind !== "starting") this.#state.live.hub.setCurrent(true);
-    this.deps.logger.info({ partition: this.index, away_ms: Math.round(this.lastOutage.lastedMs) }, "the store is back");
+    this.deps.logger.info(
+      { partition: this.index, away_ms: Math.round(this.lastOutage.lastedMs) },
+      "the store is back",
+    );
   }
 
   #storeFailed(error: unknown): void {

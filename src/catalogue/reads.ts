@@ -30,14 +30,16 @@ export async function readStubs(partition: Partition, q: StubsQuery): Promise<St
 /** Whether nothing under the filter changed since a revision that the ring still holds. */
 function notModified(history: History, q: StubsQuery): boolean {
   const since = parseRevision(q.ifRevision);
-  if (!since) throw invalidRequest([{ field: "if_revision", description: "is not a revision that this registry gave" }]);
+  if (!since)
+    throw invalidRequest([{ field: "if_revision", description: "is not a revision that this registry gave" }]);
   if (since.partition !== history.head.partition || history.ring.check(since) !== "ok") return false;
   const ns = history.namespace(q.filter.namespace);
   if (!ns || ns.revision <= since.revision) return true;
   for (let r = since.revision + 1; r <= history.head.revision; r++) {
     const change = history.ring.at(r)?.change;
     if (!change || !matchesServer(q.filter, change.namespace, change.serverId)) continue;
-    if (eventsOf(change, q.filter, () => toolsAt(history, change.namespace, change.serverId, r)).length > 0) return false;
+    if (eventsOf(change, q.filter, () => toolsAt(history, change.namespace, change.serverId, r)).length > 0)
+      return false;
   }
   return true;
 }
@@ -101,7 +103,9 @@ function invalidToken(why: string): Fault {
 function sizeOf(asked: number, limit: number, byDefault: number): number {
   if (asked === 0) return byDefault;
   if (asked > 0 && asked <= limit) return asked;
-  throw invalidRequest([{ field: "page_size", description: `is ${asked}; it must be 1 to ${limit}, or 0 for ${byDefault}` }]);
+  throw invalidRequest([
+    { field: "page_size", description: `is ${asked}; it must be 1 to ${limit}, or 0 for ${byDefault}` },
+  ]);
 }
 
 function parseServerToken(token: string): string {

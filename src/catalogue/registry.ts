@@ -65,7 +65,10 @@ export class Registry implements RegistryApi {
       partition.onHistory((live, old) => {
         if (old && partition.state.kind === "growing") {
           restoreStanding(writes, old, deps.logger).catch((err: unknown) => {
-            deps.logger.error({ partition: partition.index, err }, "standing servers could not be restored; register them again");
+            deps.logger.error(
+              { partition: partition.index, err },
+              "standing servers could not be restored; register them again",
+            );
           });
         }
         deps.logger.debug({ partition: partition.index, revision: live.history.head.revision }, "a history begins");

@@ -7,7 +7,12 @@ import type { Step } from "./writes.js";
  * The step that takes instances away. Their set stays the server's set until somebody registers another; the server leaves
  * with its last instance.
  */
-export function withoutInstances(record: ServerRecord, leaseIds: readonly string[], cause: Cause, buried: boolean): Step {
+export function withoutInstances(
+  record: ServerRecord,
+  leaseIds: readonly string[],
+  cause: Cause,
+  buried: boolean,
+): Step {
   const instances = record.header.instances.filter((i) => !leaseIds.includes(i.leaseId));
   const leases = leaseIds.map((leaseId): LeaseEffect => ({ kind: "end", leaseId, buried }));
   if (instances.length === 0) return { cause, next: null, leases };

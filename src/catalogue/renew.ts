@@ -12,7 +12,11 @@ export interface RenewAsk {
 }
 
 /** Renews the leases that belong to the namespace; one bad lease never spoils the others (P6). */
-export async function renew(partition: Partition, namespace: string, asks: readonly RenewAsk[]): Promise<RenewOutput[]> {
+export async function renew(
+  partition: Partition,
+  namespace: string,
+  asks: readonly RenewAsk[],
+): Promise<RenewOutput[]> {
   if (asks.length > LIMITS.renewLeases) {
     const description = `at most ${LIMITS.renewLeases} leases in one call; these are ${asks.length}`;
     throw invalidRequest([{ field: "leases", description }]);

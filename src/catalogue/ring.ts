@@ -43,7 +43,8 @@ export class Ring {
     }
     this.#entries.push(entry);
     this.#bytes += entry.bytes;
-    while (this.length > 1 && (this.length > this.limits.revisions || this.#bytes > this.limits.bytes)) this.#dropOldest();
+    while (this.length > 1 && (this.length > this.limits.revisions || this.#bytes > this.limits.bytes))
+      this.#dropOldest();
   }
 
   /** The entry with this revision, if kept. */
@@ -55,7 +56,8 @@ export class Ring {
   check(position: Position): "ok" | RelistCause {
     if (position.revision > this.head.revision) return "ahead";
     if (position.revision < this.basePosition.revision) return "compacted";
-    const known = position.revision === this.basePosition.revision ? this.basePosition : this.at(position.revision)?.position;
+    const known =
+      position.revision === this.basePosition.revision ? this.basePosition : this.at(position.revision)?.position;
     return known && samePosition(known, position) ? "ok" : "chain";
   }
 

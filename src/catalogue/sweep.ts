@@ -52,7 +52,8 @@ export class Sweeper {
     const { lastOutage, chainBrokenAtMs } = this.writes.partition;
     const recent = (atMs: number | undefined): boolean => atMs !== undefined && ownMs - atMs < HELD_MS;
     return {
-      storeAwayLongerThanHalfTtl: recent(lastOutage?.endedAtMs) && (lastOutage?.lastedMs ?? 0) > LIMITS.leaseDefaultMs / 2,
+      storeAwayLongerThanHalfTtl:
+        recent(lastOutage?.endedAtMs) && (lastOutage?.lastedMs ?? 0) > LIMITS.leaseDefaultMs / 2,
       chainJustBroken: recent(chainBrokenAtMs),
       justOpened: recent(this.openedAtMs),
     };

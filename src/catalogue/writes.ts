@@ -51,9 +51,11 @@ export class Writes {
     const key = serverKey(namespace, serverId);
     const before = this.#queues.get(key) ?? Promise.resolve();
     const run = before.then(() => this.#attempts(namespace, serverId, decide));
-    const settled = run.catch(() => undefined).finally(() => {
-      if (this.#queues.get(key) === settled) this.#queues.delete(key);
-    });
+    const settled = run
+      .catch(() => undefined)
+      .finally(() => {
+        if (this.#queues.get(key) === settled) this.#queues.delete(key);
+      });
     this.#queues.set(key, settled);
     return run;
   }

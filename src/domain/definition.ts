@@ -39,7 +39,9 @@ export function readDefinition(bytes: Uint8Array): ReadDefinition {
   const refused = (name: string): ReadDefinition => ({ ok: false, name: visible(name), reasons: reasons.done() });
 
   if (bytes.byteLength > LIMITS.definitionBytes)
-    reasons.add(`the definition has ${bytes.byteLength} bytes, the limit is ${LIMITS.definitionBytes}: make it smaller`);
+    reasons.add(
+      `the definition has ${bytes.byteLength} bytes, the limit is ${LIMITS.definitionBytes}: make it smaller`,
+    );
   if (glance.depth > LIMITS.schemaDepth)
     reasons.add(`the definition nests ${glance.depth} levels deep, the limit is ${LIMITS.schemaDepth}: flatten it`);
   if (!reasons.empty) return refused(glance.name);
@@ -122,7 +124,8 @@ function judgeTool(tool: ObjectNode, reasons: ReasonList): void {
   judgeInput(member(tool, "inputSchema"), reasons);
   const output = member(tool, "outputSchema");
   if (output?.kind === "object") judgeSchema(output, at(undefined, "outputSchema"), "output", reasons);
-  else if (output) reasons.add(`/outputSchema must be a JSON object, but is ${kindOf(output)}: leave it out if there is none`);
+  else if (output)
+    reasons.add(`/outputSchema must be a JSON object, but is ${kindOf(output)}: leave it out if there is none`);
 }
 
 function judgeName(name: JsonNode | undefined, reasons: ReasonList): void {

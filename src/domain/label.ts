@@ -114,6 +114,9 @@ export function cutText(value: string, maxLength: number): string {
   }
   // A mark, selector or joiner belongs to the character before it.
   while (end > 1 && (/^[\p{M}\u200d]/u.test(points[end] ?? "") || points[end - 1] === "\u200d")) end--;
-  const kept = points.slice(0, end).join("").replace(/[\s,;:，、；：]+$/, "");
+  const kept = points
+    .slice(0, end)
+    .join("")
+    .replace(/[\s,;:，、；：]+$/, "");
   return `${kept}…`;
 }

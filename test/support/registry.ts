@@ -4,7 +4,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Client, type ClientReadableStream, credentials, loadPackageDefinition, type Metadata, type ServiceError } from "@grpc/grpc-js";
+import {
+  type Client,
+  type ClientReadableStream,
+  credentials,
+  loadPackageDefinition,
+  type Metadata,
+  type ServiceError,
+} from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { onTestFinished } from "vitest";
 import { eventually } from "./upstream.js";
@@ -47,9 +54,13 @@ export async function startRegistry(options: RegistryOptions = {}): Promise<Regi
     ...["--data-dir", dataDir, "--store", options.store ?? "embedded"],
     ...(options.args ?? []),
   ];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...options.env } });
+  const child = spawn(process.execPath, args, {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...options.env },
+  });
   let text = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => void (text += chunk.toString()));
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk: Buffer) => void (text += chunk.toString()));
   const exited = new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
   const end = async (signal: NodeJS.Signals): Promise<number | null> => {
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
@@ -62,14 +73,21 @@ export async function startRegistry(options: RegistryOptions = {}): Promise<Regi
   );
   if (!started.up) throw new Error(`the registry did not start:\n${text}`);
   const ops = started.up[2] as string;
-  await eventually(async () => (await fetch(`${ops}/readyz`).catch(() => undefined))?.status, (status) => status === 200);
+  await eventually(
+    async () => (await fetch(`${ops}/readyz`).catch(() => undefined))?.status,
+    (status) => status === 200,
+  );
   return {
     grpc: started.up[1] as string,
     ops,
     dataDir,
     child,
     output: () => text,
-    logs: () => text.split("\n").filter((l) => l.startsWith("{")).map((l) => JSON.parse(l) as Record<string, unknown>),
+    logs: () =>
+      text
+        .split("\n")
+        .filter((l) => l.startsWith("{"))
+        .map((l) => JSON.parse(l) as Record<string, unknown>),
     stop: () => end("SIGTERM"),
     kill: async () => void (await end("SIGKILL")),
   };
@@ -105,7 +123,6 @@ export class RemoteRegistry {
   }
 
   /** Rejects with grpc-js's ServiceError. */
-  // biome-ignore lint/suspicious/noExplicitAny: proto-loader's answers have no types
   call(method: string, request: object = {}, deadlineMs = 15_000, metadata?: Metadata): Promise<any> {
     const run = (this.client as unknown as Record<string, Call>)[method] as Call;
     return new Promise((resolve, reject) => {
@@ -143,13 +160,11 @@ export class RemoteWatch {
   error: ServiceError | undefined;
 
   constructor(readonly stream: ClientReadableStream<unknown>) {
-    // biome-ignore lint/suspicious/noExplicitAny: proto-loader's answers have no types
     stream.on("data", (m: any) => this.#take(m));
     stream.on("error", (error: ServiceError) => void (this.error = error));
     onTestFinished(() => this.stream.cancel());
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: proto-loader's answers have no types
   #take(m: any): void {
     const part = m[m.message];
     if (m.message === "snapshot") {
@@ -167,7 +182,10 @@ export class RemoteWatch {
   }
 
   ready(): Promise<boolean> {
-    return eventually(() => this.snapshotEnded, (ended) => ended);
+    return eventually(
+      () => this.snapshotEnded,
+      (ended) => ended,
+    );
   }
 
   cancel(): void {

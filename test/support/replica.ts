@@ -10,7 +10,12 @@ import { everything, type Filter } from "../../src/domain/filter.js";
 import { compareText } from "../../src/domain/ids.js";
 import { deriveLabel } from "../../src/domain/label.js";
 import { EMPTY_STUB } from "../../src/domain/stub.js";
-import { type Event, EventType, GetStubsResponseSchema, WatchResponseSchema } from "../../src/gen/toolcrib/v1/registry_service_pb.js";
+import {
+  type Event,
+  EventType,
+  GetStubsResponseSchema,
+  WatchResponseSchema,
+} from "../../src/gen/toolcrib/v1/registry_service_pb.js";
 import type { Stub } from "../../src/gen/toolcrib/v1/stub_pb.js";
 import { createWatchCodec } from "../../src/rpc/watch-codec.js";
 import { stubCodec } from "../../src/store/codec/stub.js";
@@ -113,7 +118,11 @@ export class World {
 }
 
 /** A declared, leased Register of tools given as names (label only) or as definitions (inline). */
-export function declare(serverId: string, tools: readonly (string | object)[], more: Partial<RegisterInput> = {}): RegisterInput {
+export function declare(
+  serverId: string,
+  tools: readonly (string | object)[],
+  more: Partial<RegisterInput> = {},
+): RegisterInput {
   return {
     namespace: "",
     serverId,
@@ -140,7 +149,13 @@ export function declare(serverId: string, tools: readonly (string | object)[], m
 }
 
 export function introspect(serverId: string, endpoint: string, more: Partial<RegisterInput> = {}): RegisterInput {
-  return declare(serverId, [], { endpoint, instanceId: "", retention: { kind: "standing" }, offer: { kind: "introspect" }, ...more });
+  return declare(serverId, [], {
+    endpoint,
+    instanceId: "",
+    retention: { kind: "standing" },
+    offer: { kind: "introspect" },
+    ...more,
+  });
 }
 
 export async function stubsOf(registry: Registry, filter: Partial<Filter> = {}, minRevision = ""): Promise<Stub[]> {
@@ -207,11 +222,20 @@ export class Recorder {
 }
 
 function summary(e: Event, revision: string) {
-  return { type: EventType[e.type] as string, id: e.toolId || e.serverId, old: e.oldDigest, new: e.newDigest, revision };
+  return {
+    type: EventType[e.type] as string,
+    id: e.toolId || e.serverId,
+    old: e.oldDigest,
+    new: e.newDigest,
+    revision,
+  };
 }
 
 export async function watch(registry: Registry, filter: Partial<Filter> = {}, resumeToken = ""): Promise<Recorder> {
   const recorder = new Recorder();
-  recorder.handle = await registry.watch({ filter: { ...everything(""), ...filter }, resumeToken, minRevision: "" }, recorder);
+  recorder.handle = await registry.watch(
+    { filter: { ...everything(""), ...filter }, resumeToken, minRevision: "" },
+    recorder,
+  );
   return recorder;
 }

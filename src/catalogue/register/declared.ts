@@ -40,7 +40,10 @@ export function readDeclared(
       return;
     }
     const { definition, label } = admitted;
-    const tool = stubs.encode({ ...label, serverId, tags: sortedSet([...serverTags, ...label.tags]) }, label.digest !== "");
+    const tool = stubs.encode(
+      { ...label, serverId, tags: sortedSet([...serverTags, ...label.tags]) },
+      label.digest !== "",
+    );
     stubBytes += tool.stub.byteLength;
     const reason = overLimit(tools.length + 1, stubBytes);
     sent.push({ name: tool.name, reasons: reason ? [reason] : [] });
@@ -64,7 +67,11 @@ export function readDeclared(
  * A digest that the registrant did not give was learned from a load; it stays while what the registrant says about the tool
  * stays, and is forgotten with the first change of its label.
  */
-export function keepLearned(record: ServerRecord | undefined, tools: readonly Tool[], stubs: StubCodec): readonly Tool[] {
+export function keepLearned(
+  record: ServerRecord | undefined,
+  tools: readonly Tool[],
+  stubs: StubCodec,
+): readonly Tool[] {
   if (!record) return tools;
   const known = new Map(record.tools.map((t) => [t.name, t]));
   return tools.map((tool) => {

@@ -59,7 +59,12 @@ export interface OfferPart {
   readonly listedAtMs: number;
 }
 
-export function nextHeader(input: RegisterInput, namespace: string, instances: readonly Instance[], offer: OfferPart): ServerHeader {
+export function nextHeader(
+  input: RegisterInput,
+  namespace: string,
+  instances: readonly Instance[],
+  offer: OfferPart,
+): ServerHeader {
   return {
     namespace,
     serverId: input.serverId,

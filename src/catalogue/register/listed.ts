@@ -13,7 +13,12 @@ export interface ListedSet {
 }
 
 /** The tools of a listing with the server's tags, within the limits of one server. */
-export function listedSet(serverId: string, serverTags: readonly string[], listing: Listing, stubs: StubCodec): ListedSet {
+export function listedSet(
+  serverId: string,
+  serverTags: readonly string[],
+  listing: Listing,
+  stubs: StubCodec,
+): ListedSet {
   const rejected: RejectedTool[] = [...listing.rejected];
   const tools: Tool[] = [];
   const blobs: Blob[] = [];
@@ -32,7 +37,12 @@ export function listedSet(serverId: string, serverTags: readonly string[], listi
   return { tools, rejected: rejected.slice(0, LIMITS.rejectedKept), rejectedCount: rejected.length, blobs };
 }
 
-export function encodeListed(serverId: string, serverTags: readonly string[], listed: ListedTool, stubs: StubCodec): Tool {
+export function encodeListed(
+  serverId: string,
+  serverTags: readonly string[],
+  listed: ListedTool,
+  stubs: StubCodec,
+): Tool {
   const tags = sortedSet([...serverTags, ...listed.label.tags]);
   return stubs.encode({ ...listed.label, serverId, tags }, false);
 }

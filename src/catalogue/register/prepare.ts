@@ -21,7 +21,11 @@ export interface PreparedOffer {
 /** How long a Register of a new server waits for its first listing; one that takes longer is registered as pending. */
 const FIRST_LISTING_MS = 5_000;
 
-export async function prepareOffer(deps: Deps, input: RegisterInput, known: ServerRecord | undefined): Promise<PreparedOffer> {
+export async function prepareOffer(
+  deps: Deps,
+  input: RegisterInput,
+  known: ServerRecord | undefined,
+): Promise<PreparedOffer> {
   if (input.offer.kind === "declared") return declaredOffer(deps, input, input.offer.tools);
   refuseEgress(deps, input);
   if (known?.header.source === "introspected" && !known.header.pending) return knownOffer();
@@ -66,14 +70,18 @@ function knownOffer(): PreparedOffer {
       protocolVersion: record?.header.protocolVersion ?? "",
       listedAtMs: record?.header.listedAtMs ?? 0,
     }),
-    outcomes: (record) => (record?.tools ?? []).map((t) => ({ name: t.name, outcome: "unchanged", reasons: [], digest: t.digest })),
+    outcomes: (record) =>
+      (record?.tools ?? []).map((t) => ({ name: t.name, outcome: "unchanged", reasons: [], digest: t.digest })),
   };
 }
 
-type FirstListing = { readonly kind: "listed"; readonly listing: Listing } | { readonly kind: "failed"; readonly error: UpstreamError };
+type FirstListing =
+  | { readonly kind: "listed"; readonly listing: Listing }
+  | { readonly kind: "failed"; readonly error: UpstreamError };
 
 function introspectedOffer(deps: Deps, input: RegisterInput, first: FirstListing): PreparedOffer {
-  if (first.kind === "failed" || first.listing.tools.length + first.listing.rejected.length === 0) return pendingOffer(first);
+  if (first.kind === "failed" || first.listing.tools.length + first.listing.rejected.length === 0)
+    return pendingOffer(first);
   const { listing } = first;
   const set = listedSet(input.serverId, input.tags, listing, deps.stubs);
   return {
@@ -93,7 +101,12 @@ function introspectedOffer(deps: Deps, input: RegisterInput, first: FirstListing
     outcomes: (record, tools) => {
       const before = new Map((record?.tools ?? []).map((t) => [t.name, t.digest]));
       const listed = tools.map((t): ToolOutcome => {
-        return { name: t.name, outcome: before.get(t.name) === t.digest ? "unchanged" : "accepted", reasons: [], digest: t.digest };
+        return {
+          name: t.name,
+          outcome: before.get(t.name) === t.digest ? "unchanged" : "accepted",
+          reasons: [],
+          digest: t.digest,
+        };
       });
       const rejected = set.rejected.map((r): ToolOutcome => ({ ...r, outcome: "rejected", digest: "" }));
       return [...listed, ...rejected];
@@ -141,7 +154,13 @@ function pendingOffer(first: FirstListing): PreparedOffer {
 /** The conditions of a server that just answered a listing. */
 export function answered(record: ServerRecord | undefined, nowMs: number) {
   const before = record?.header.conditions ?? [];
-  const reachable = withCondition(before, { type: "Reachable", status: "true", reason: "ANSWERED", message: "", sinceMs: nowMs });
+  const reachable = withCondition(before, {
+    type: "Reachable",
+    status: "true",
+    reason: "ANSWERED",
+    message: "",
+    sinceMs: nowMs,
+  });
   return withCondition(reachable, { type: "Listed", status: "true", reason: "LISTED", message: "", sinceMs: nowMs });
 }
 
@@ -165,10 +184,14 @@ function refuseRejected(input: RegisterInput, set: DeclaredSet): void {
   if (set.tools.length > 0 && !input.strict) return;
   const violations: Violation[] = [];
   set.sent.forEach((tool, index) => {
-    for (const reason of tool.reasons) violations.push({ field: `declared.tools[${index}]`, description: `${tool.name}: ${reason}` });
+    for (const reason of tool.reasons)
+      violations.push({ field: `declared.tools[${index}]`, description: `${tool.name}: ${reason}` });
   });
   const shown = violations.slice(0, LIMITS.rejectedKept);
-  const why = set.tools.length === 0 ? "no tool could be accepted" : `strict was asked and ${set.rejectedCount} tools were rejected`;
+  const why =
+    set.tools.length === 0
+      ? "no tool could be accepted"
+      : `strict was asked and ${set.rejectedCount} tools were rejected`;
   throw new Fault("TOOLS_REJECTED", `${why}: ${shown[0]?.description ?? ""}`, {
     violations: shown,
     metadata: { rejected: String(set.rejectedCount), sent: String(set.sent.length) },

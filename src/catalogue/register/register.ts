@@ -36,7 +36,9 @@ export async function register(deps: Deps, writes: Writes, namespace: string, in
     await partition.deps.store.blobs.put(namespace, offer.blobs);
     deps.onDefinitions(namespace, offer.blobs);
   }
-  const result = await writes.write(namespace, input.serverId, (record) => decide(writes, namespace, input, offer, record));
+  const result = await writes.write(namespace, input.serverId, (record) =>
+    decide(writes, namespace, input, offer, record),
+  );
   return answer(writes, namespace, input, result);
 }
 
@@ -54,14 +56,22 @@ async function decide(
     if (await leaseLives(writes, known)) return { kind: "keep", value, revision: known.revision };
   }
   if (input.etag !== "" && input.etag !== etagOf(record)) {
-    throw new Fault("ETAG_MISMATCH", `the etag of ${input.serverId} is ${etagOf(record)}, not ${input.etag}; read the server again`, {
-      metadata: { etag: etagOf(record) },
-    });
+    throw new Fault(
+      "ETAG_MISMATCH",
+      `the etag of ${input.serverId} is ${etagOf(record)}, not ${input.etag}; read the server again`,
+      {
+        metadata: { etag: etagOf(record) },
+      },
+    );
   }
   if (!known && (record?.header.instances.length ?? 0) >= LIMITS.instancesPerServer) {
-    throw new Fault("QUOTA_EXCEEDED", `a server may have at most ${LIMITS.instancesPerServer} instances; this would be one more`, {
-      metadata: { limit: String(LIMITS.instancesPerServer) },
-    });
+    throw new Fault(
+      "QUOTA_EXCEEDED",
+      `a server may have at most ${LIMITS.instancesPerServer} instances; this would be one more`,
+      {
+        metadata: { limit: String(LIMITS.instancesPerServer) },
+      },
+    );
   }
   return step(writes, namespace, input, offer, record, known);
 }
@@ -80,7 +90,12 @@ async function step(
   const part = offer.header(record, nowMs);
   const candidate = nextInstance(input, known, known?.leaseId ?? "", part.setDigest, nowMs);
   const outcomes = offer.outcomes(record, tools);
-  if (record && known && unchanged(input, record, known, candidate, tools, offer) && (await leaseLives(writes, known))) {
+  if (
+    record &&
+    known &&
+    unchanged(input, record, known, candidate, tools, offer) &&
+    (await leaseLives(writes, known))
+  ) {
     return { kind: "keep", value: { record, instance: known, tools: outcomes, pending: record.header.pending } };
   }
   const leased = ttlOf(input) > 0;
@@ -124,7 +139,12 @@ async function leaseLives(writes: Writes, instance: Instance): Promise<boolean> 
   return outcome === "renewed";
 }
 
-function leaseEffects(namespace: string, input: RegisterInput, now: Instance, before: Instance | undefined): LeaseEffect[] {
+function leaseEffects(
+  namespace: string,
+  input: RegisterInput,
+  now: Instance,
+  before: Instance | undefined,
+): LeaseEffect[] {
   const effects: LeaseEffect[] = [];
   if (before && before.leaseId !== "" && before.leaseId !== now.leaseId) {
     effects.push({ kind: "end", leaseId: before.leaseId, buried: false });
@@ -136,12 +156,7 @@ function leaseEffects(namespace: string, input: RegisterInput, now: Instance, be
   return effects;
 }
 
-function answer(
-  writes: Writes,
-  namespace: string,
-  input: RegisterInput,
-  result: WriteResult<Registered>,
-): Answer {
+function answer(writes: Writes, namespace: string, input: RegisterInput, result: WriteResult<Registered>): Answer {
   if (result.kind === "not-due") throw new Error("a Register requires no lease to be due");
   const { instance, tools, pending } = result.value;
   const record = writes.partition.live().history.server(namespace, input.serverId)?.record;

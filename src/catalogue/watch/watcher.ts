@@ -40,9 +40,7 @@ export class Watcher {
     this.#token = opening.kind === "resume" ? token : "";
     this.#pendingToken = opening.kind === "resume" || opening.resumable ? token : "";
     this.#pending =
-      opening.kind === "resume"
-        ? []
-        : [...messages.snapshot(f), messages.snapshotEnd(start, f, opening.resumable)];
+      opening.kind === "resume" ? [] : [...messages.snapshot(f), messages.snapshotEnd(start, f, opening.resumable)];
     // A resumed watcher learns at once how far it is.
     this.#bookmarkDue = opening.kind === "resume";
   }
@@ -82,9 +80,13 @@ export class Watcher {
   checkReach(): void {
     if (this.#closed || this.#cursor >= this.history.ring.base.revision) return;
     this.fail(
-      new Fault("WATCHER_TOO_SLOW", "this watcher did not read for so long that the history moved on; resume or relist", {
-        metadata: { resume_token: this.#token },
-      }),
+      new Fault(
+        "WATCHER_TOO_SLOW",
+        "this watcher did not read for so long that the history moved on; resume or relist",
+        {
+          metadata: { resume_token: this.#token },
+        },
+      ),
     );
   }
 

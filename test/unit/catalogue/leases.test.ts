@@ -27,7 +27,9 @@ describe("leases", () => {
   });
 
   it("renewing keeps it, at either replica, and makes no revision", async () => {
-    const { lease } = await world.run(a.register(declare("s", ["one"], { retention: { kind: "leased", ttlMs: 10_000 } })));
+    const { lease } = await world.run(
+      a.register(declare("s", ["one"], { retention: { kind: "leased", ttlMs: 10_000 } })),
+    );
     const before = a.partitions[0]?.live().history.head;
     for (let i = 0; i < 10; i++) {
       await world.clock.advance(5_000);
@@ -56,7 +58,9 @@ describe("leases", () => {
     const removed = await world.run(b.deregister("", { kind: "lease", leaseId: one.lease?.leaseId ?? "" }));
     expect(removed.removed).toBe(true);
     expect(await ids(a)).toEqual(["s/two"]);
-    expect((await world.run(b.deregister("", { kind: "lease", leaseId: one.lease?.leaseId ?? "" }))).removed).toBe(false);
+    expect((await world.run(b.deregister("", { kind: "lease", leaseId: one.lease?.leaseId ?? "" }))).removed).toBe(
+      false,
+    );
   });
 
   it("deregistering the server ends all leases on purpose, and a new Register gets a new lease", async () => {

@@ -65,10 +65,17 @@ describe("Register of a declared server", () => {
   });
 
   it("a rolling deploy: one event per changed tool, no DEREGISTERED for kept ones", async () => {
-    const one = await world.run(a.register(declare("s", [tool("kept"), tool("changed")], { instanceId: "instance-1" })));
+    const one = await world.run(
+      a.register(declare("s", [tool("kept"), tool("changed")], { instanceId: "instance-1" })),
+    );
     const watcher = await watch(b);
     const two = await world.run(
-      b.register(declare("s", [tool("kept"), tool("changed", "v2")], { instanceId: "instance-2", endpoint: "http://127.0.0.1:10/mcp" })),
+      b.register(
+        declare("s", [tool("kept"), tool("changed", "v2")], {
+          instanceId: "instance-2",
+          endpoint: "http://127.0.0.1:10/mcp",
+        }),
+      ),
     );
     const told = await world.run(a.renew("", [{ leaseId: one.lease?.leaseId ?? "", setDigest: one.setDigest }]));
     expect(told[0]?.state).toBe("superseded");
@@ -102,7 +109,9 @@ describe("Register of a declared server", () => {
 
   it("an etag that is not the current one refuses the whole Register", async () => {
     const first = await world.run(a.register(declare("s", ["one"])));
-    await expect(world.run(a.register(declare("s", ["two"], { etag: "0" })))).rejects.toMatchObject({ reason: "ETAG_MISMATCH" });
+    await expect(world.run(a.register(declare("s", ["two"], { etag: "0" })))).rejects.toMatchObject({
+      reason: "ETAG_MISMATCH",
+    });
     expect(await names(a)).toEqual(["s/one"]);
     await world.run(a.register(declare("s", ["two"], { etag: first.etag })));
     expect(await names(a)).toEqual(["s/two"]);
@@ -168,16 +177,26 @@ describe("Register of an introspected server", () => {
     const { server } = await world.run(a.server({ namespace: "", serverId: "s", minRevision: "" }));
     expect(server.header.availability).toBe("unavailable");
     const watcher = await watch(b);
-    expect(await world.run(a.listings.commitListing("default", "s", listingOf([tool("one")]), server.revision - 1))).toBe("conflict");
-    expect(await world.run(a.listings.commitListing("default", "s", listingOf([tool("one")]), server.revision))).toBe("committed");
+    expect(
+      await world.run(a.listings.commitListing("default", "s", listingOf([tool("one")]), server.revision - 1)),
+    ).toBe("conflict");
+    expect(await world.run(a.listings.commitListing("default", "s", listingOf([tool("one")]), server.revision))).toBe(
+      "committed",
+    );
     expect(watcher.told).toEqual(["AVAILABILITY_CHANGED s", "REGISTERED s/one"]);
     const now = await world.run(a.server({ namespace: "", serverId: "s", minRevision: "" }));
-    expect(await world.run(b.listings.commitListing("default", "s", listingOf([tool("one")], 99), now.server.revision))).toBe("unchanged");
+    expect(
+      await world.run(b.listings.commitListing("default", "s", listingOf([tool("one")], 99), now.server.revision)),
+    ).toBe("unchanged");
   });
 
   it("an address that may not be dialled is refused", async () => {
-    await expect(world.run(a.register(introspect("s", "http://10.0.0.1/mcp")))).rejects.toMatchObject({ reason: "EGRESS_DENIED" });
-    await expect(world.run(a.register(declare("s", ["label-only"], { endpoint: "http://10.0.0.1/mcp" })))).rejects.toMatchObject({
+    await expect(world.run(a.register(introspect("s", "http://10.0.0.1/mcp")))).rejects.toMatchObject({
+      reason: "EGRESS_DENIED",
+    });
+    await expect(
+      world.run(a.register(declare("s", ["label-only"], { endpoint: "http://10.0.0.1/mcp" }))),
+    ).rejects.toMatchObject({
       reason: "EGRESS_DENIED",
     });
     await world.run(a.register(declare("s", [tool("inline")], { endpoint: "http://10.0.0.1/mcp" })));

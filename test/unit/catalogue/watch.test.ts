@@ -7,7 +7,8 @@ import { everything, filterHash } from "../../../src/domain/filter.js";
 let world: World;
 afterEach(() => world.stop());
 
-const many = (n: number, prefix = "tool") => Array.from({ length: n }, (_, i) => `${prefix}-${String(i).padStart(4, "0")}`);
+const many = (n: number, prefix = "tool") =>
+  Array.from({ length: n }, (_, i) => `${prefix}-${String(i).padStart(4, "0")}`);
 
 describe("Watch", () => {
   it("opens with a snapshot in chunks of at most 32 KiB, then follows", async () => {
@@ -60,14 +61,20 @@ describe("Watch", () => {
     const head = a.partitions[0]?.live().history.head;
     if (!head) throw new Error("not ready");
     const hash = filterHash(everything("default"));
-    const refused = (token: string, filter = {}) => watch(a, filter, token).then(() => "opened", (e) => [e.reason, e.metadata["cause"]].join(" "));
+    const refused = (token: string, filter = {}) =>
+      watch(a, filter, token).then(
+        () => "opened",
+        (e) => [e.reason, e.metadata["cause"]].join(" "),
+      );
     expect(await refused("noise!")).toBe("INVALID_TOKEN ");
     expect(await refused(createHash("sha256").update("x").digest("base64url"))).toBe("INVALID_TOKEN ");
     expect(await refused(formatResumeToken(head, hash), { namePrefix: "x" })).toBe("INVALID_TOKEN ");
     expect(await refused(formatResumeToken({ ...head, partition: 9 }, hash))).toBe("INVALID_TOKEN ");
     const future = world.run(refused(formatResumeToken({ ...head, revision: head.revision + 5 }, hash)));
     expect(await future).toBe("RELIST_REQUIRED ahead");
-    expect(await refused(formatResumeToken({ ...head, chain: "0123456789abcdef" }, hash))).toBe("RELIST_REQUIRED chain");
+    expect(await refused(formatResumeToken({ ...head, chain: "0123456789abcdef" }, hash))).toBe(
+      "RELIST_REQUIRED chain",
+    );
     expect(await refused(early)).toBe("RELIST_REQUIRED compacted");
     expect(await refused(formatResumeToken(head, hash))).toBe("opened");
   });
@@ -127,7 +134,9 @@ describe("Watch", () => {
     expect(available.told).toEqual(["DEREGISTERED s/one", "DEREGISTERED s/two"]);
     expect((await stubsOf(a, { availability: "available" })).map((s) => s.toolId)).toEqual(["other/x"]);
     const record = a.partitions[0]?.live().history.server("default", "s")?.record;
-    await world.run(a.listings.commitListing("default", "s", listingOf([tool("one"), tool("three")]), record?.revision ?? 0));
+    await world.run(
+      a.listings.commitListing("default", "s", listingOf([tool("one"), tool("three")]), record?.revision ?? 0),
+    );
     expect(all.told.slice(1)).toEqual(["AVAILABILITY_CHANGED s", "REGISTERED s/three", "DEREGISTERED s/two"]);
     expect(available.told.slice(2)).toEqual(["REGISTERED s/one", "REGISTERED s/three"]);
     const resumed = await watch(await world.replica(), { availability: "available" }, token);
@@ -140,7 +149,12 @@ describe("Watch", () => {
     await world.run(a.register(declare("s", ["one"])));
     const w = await watch(a);
     for (let i = 0; i < 100; i++) {
-      await a.listings.condition("default", "s", { reachable: i % 2 === 1, listed: true, reason: `R${i}`, message: "" });
+      await a.listings.condition("default", "s", {
+        reachable: i % 2 === 1,
+        listed: true,
+        reason: `R${i}`,
+        message: "",
+      });
       await world.clock.advance(100);
     }
     await world.clock.advance(15_000);
