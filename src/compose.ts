@@ -4,7 +4,7 @@ import type { Blob, Clock, Entry, Logger, Random, Store } from "./catalogue/port
 import { Registry } from "./catalogue/registry.js";
 import type { Config } from "./config/settings.js";
 import { LIMITS } from "./domain/limits.js";
-import { keepGauges } from "./ops/gauges.js";
+import { type GaugeDeps, keepGauges } from "./ops/gauges.js";
 import { createMetrics, type Metrics } from "./ops/metrics.js";
 import { type OpsServer, startOps } from "./ops/server.js";
 import { createClaims } from "./probe/claims.js";
@@ -65,6 +65,7 @@ export async function startReplica(config: Config, world: World): Promise<Replic
       metrics: core.metrics,
       clock,
       onReady: (is) => grpc.setReady(is),
+      kept: core.kept,
     });
     core.start();
     return replicaOf(core, store, ops, grpc, stopGauges);
@@ -98,6 +99,7 @@ function replicaOf(core: Core, store: Store, ops: OpsServer, grpc: GrpcServer, s
 interface Core {
   readonly registry: Registry;
   readonly metrics: Metrics;
+  readonly kept: GaugeDeps["kept"];
   start(): void;
   stop(): Promise<void>;
 }
@@ -150,6 +152,7 @@ function assemble(config: Config, world: World, store: Store): Core {
   return {
     registry,
     metrics,
+    kept: () => ({ ...keeper.counts(), memoryBytes: definitions.memoryBytes }),
     start: () => registry.start(),
     async stop() {
       await keeper.stop();
@@ -215,6 +218,7 @@ function observerOf(metrics: Metrics): RegistryObserver {
     commit: (result) => metrics.commits.inc({ result }),
     registered: (outcome) => metrics.registers.inc({ outcome }),
     relist: (cause) => metrics.relists.inc({ cause }),
+    blobsSwept: (count) => metrics.blobsSwept.inc(count),
     renewed: (state) => metrics.leaseRenewals.inc({ state }),
     swept: (_partition, { decision, leases, expired }) => {
       metrics.sweeps.inc({ result: decision.brake === "on" ? decision.reason : "ok" });

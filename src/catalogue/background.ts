@@ -2,7 +2,8 @@ import { LIMITS } from "../domain/limits.js";
 import type { Deps } from "./deps.js";
 import { keepBlobs } from "./keep-blobs.js";
 import type { Partition } from "./partition.js";
-import type { Sweeper, SweepReport } from "./sweep.js";
+import type { RegistryObserver } from "./observer.js";
+import type { Sweeper } from "./sweep.js";
 
 /** Between two sweeps of a partition by one replica. */
 const SWEEP_MS = 1_000;
@@ -14,7 +15,7 @@ export function startBackground(
   deps: Deps,
   partition: Partition,
   sweeper: Sweeper,
-  onSweep: (report: SweepReport) => void,
+  observer: Pick<RegistryObserver, "swept" | "blobsSwept">,
   signal: AbortSignal,
 ): Promise<unknown> {
   const { clock, random } = partition.deps;
@@ -36,8 +37,8 @@ export function startBackground(
     }
   };
   return Promise.all([
-    repeat("sweep", SWEEP_MS, async () => onSweep(await sweeper.sweep())),
+    repeat("sweep", SWEEP_MS, async () => observer.swept(partition.index, await sweeper.sweep())),
     repeat("bookmark", LIMITS.bookmarkMs * 0.9, () => partition.bookmark()),
-    repeat("keep-blobs", KEEP_BLOBS_MS, () => keepBlobs(partition)),
+    repeat("keep-blobs", KEEP_BLOBS_MS, async () => observer.blobsSwept(await keepBlobs(partition))),
   ]);
 }

@@ -9,5 +9,7 @@ export interface RegistryObserver {
   /** The history that this replica followed is broken. */
   relist(cause: RelistCause): void;
   renewed(state: RenewState): void;
+  /** Definitions that nobody referenced any more were removed. */
+  blobsSwept(count: number): void;
   swept(partition: number, report: SweepReport): void;
 }

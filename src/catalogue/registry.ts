@@ -90,13 +90,7 @@ export class Registry implements RegistryApi {
     for (const { partition } of this.#parts) partition.start();
     this.#background = Promise.all(
       this.#parts.map(({ partition, sweeper }) =>
-        startBackground(
-          this.options.deps,
-          partition,
-          sweeper,
-          (report) => this.options.observer.swept(partition.index, report),
-          this.#stop.signal,
-        ),
+        startBackground(this.options.deps, partition, sweeper, this.options.observer, this.#stop.signal),
       ),
     );
   }

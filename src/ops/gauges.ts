@@ -10,6 +10,8 @@ export interface GaugeDeps {
   readonly registry: Registry;
   readonly metrics: Metrics;
   readonly clock: Clock;
+  /** What the rooms above the catalogue hold: servers looked after, claims of them, definitions in memory. */
+  readonly kept: () => { readonly kept: number; readonly held: number; readonly memoryBytes: number };
   /** Hears whether this replica has a catalogue to serve from, each time anew. */
   readonly onReady: (ready: boolean) => void;
 }
@@ -30,7 +32,7 @@ export function keepGauges(deps: GaugeDeps): () => void {
   return () => stop.abort();
 }
 
-function look({ registry, metrics, onReady }: GaugeDeps): void {
+function look({ registry, metrics, kept: keptNow, onReady }: GaugeDeps): void {
   let tools = 0;
   let servers = 0;
   let namespaces = 0;
@@ -49,6 +51,10 @@ function look({ registry, metrics, onReady }: GaugeDeps): void {
   const { active, lagging } = registry.watchers;
   metrics.watchers.set({ state: "active" }, active);
   metrics.watchers.set({ state: "lagging" }, lagging);
+  const { kept, held, memoryBytes } = keptNow();
+  metrics.serversKept.set({ state: "held" }, held);
+  metrics.serversKept.set({ state: "standby" }, kept - held);
+  metrics.memoryBlobBytes.set(memoryBytes);
   onReady(registry.partitions.every((p) => p.state.kind !== "starting"));
 }
 

@@ -53,16 +53,13 @@ export function createMetrics(version: string) {
     ]),
 
     schemaLoads: counter("schema_loads_total", "Definitions asked for, by how they were answered.", ["result"]),
-    schemaLoadDuration: histogram("schema_load_duration_seconds", "Time of a load from an MCP server."),
     memoryBlobBytes: gauge("memory_blob_bytes", "Definitions held in memory, in bytes."),
     blobsSwept: counter("blobs_swept_total", "Definitions removed because nothing names them any more."),
 
-    upstreamListings: counter("upstream_listings_total", "Walks of tools/list, by protocol era and result.", [
-      "era",
-      "result",
-    ]),
-    upstreamListingDuration: histogram("upstream_listing_duration_seconds", "Time of a whole walk of tools/list.", [
-      "era",
+    upstreamListings: counter("upstream_listings_total", "Walks of tools/list, by result.", ["result"]),
+    upstreamListingDuration: histogram("upstream_listing_duration_seconds", "Time of a whole walk of tools/list."),
+    serversKept: gauge("servers_kept", "Introspected servers that this replica looks after, or stands by for.", [
+      "state",
     ]),
 
     leasesLive: gauge("leases_live", "Leases in the store, as of the last sweep."),

@@ -10,6 +10,8 @@ const STORE_WAIT_MS = 1_000;
 const LISTING_SHARE = 1 / 4;
 
 export interface Definitions {
+  /** Held in memory, entries' own cost included. */
+  readonly memoryBytes: number;
   /** In memory; no waiting, no store call. */
   held(namespace: string, digest: string): Blob | undefined;
   /**
@@ -77,6 +79,9 @@ export function createDefinitions({ blobsOf, clock, logger, memoryBytes }: Defin
   }
 
   return {
+    get memoryBytes() {
+      return memory.bytes;
+    },
     held: (namespace, digest) => memory.get(namespace, digest),
     async fetch(namespace, digests) {
       startReads(namespace, digests);
