@@ -6,6 +6,7 @@ import { afterFailure, afterListing, afterNotice, NOTICE_QUIET_MS } from "./pace
 export interface Rounds {
   /** The list may have changed. Notices before a listing starts are one with it; those during it cause one more. */
   notice(): void;
+  /** Resolves as soon as the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -71,10 +72,18 @@ export function createRounds({ clock, random, relist, pending, onListed }: Round
     streak++;
   }
 
+  async function loop(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) await rest(await list(), signal);
+  }
+
   return {
     notice,
-    async run(signal) {
-      while (!signal.aborted) await rest(await list(), signal);
-    },
+    // A listing under way belongs to whoever else waits for it too, so the end of our rounds does not wait for its end.
+    run: async (signal) => void (await Promise.race([loop(signal), aborted(signal)])),
   };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }

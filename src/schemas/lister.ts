@@ -26,7 +26,7 @@ export interface Lister {
   relist(namespace: string, serverId: string): Promise<Listing>;
   /** Resolves when the intake has taken in the listing under way, if there is one. */
   settled(namespace: string, serverId: string): Promise<void>;
-  /** Ends the listings under way. */
+  /** Ends the listings under way, which says nothing about their servers, and refuses new ones. */
   stop(): void;
 }
 
@@ -64,6 +64,7 @@ export function createLister(deps: ListerDeps): Lister {
   const nexts = new Map<string, Promise<Flight>>();
   const failures = new Map<string, Failure>();
   const asking = new Set<AbortController>();
+  let stopped = false;
 
   async function ask(endpoint: string, budgetMs: number): Promise<Listing> {
     const cut = new AbortController();
@@ -95,6 +96,7 @@ export function createLister(deps: ListerDeps): Lister {
   }
 
   function begin(namespace: string, serverId: string): Flight {
+    if (stopped) throw new Fault("DRAINING", "this replica is stopping; go on at another one", { retryAfterMs: 0 });
     const key = serverKey(namespace, serverId);
     const record = directory.server(namespace, serverId);
     if (!record) throw notFound("server", serverId);
@@ -116,11 +118,11 @@ export function createLister(deps: ListerDeps): Lister {
       return result.listing;
     });
     const done = walked
-      .then((result) =>
-        result.kind === "listed"
-          ? intake.listed(namespace, serverId, result.listing, result.endpoint, record)
-          : intake.failed(namespace, serverId, result.error, result.endpoint),
-      )
+      .then(async (result) => {
+        if (stopped) return;
+        if (result.kind === "failed") await intake.failed(namespace, serverId, result.error, result.endpoint);
+        else await intake.listed(namespace, serverId, result.listing, result.endpoint, record);
+      })
       .catch((err: unknown) => logger.error({ err, namespace, server: serverId }, "a listing could not be taken in"))
       .then(() => void flights.delete(key));
     // Whoever asked may have left at its deadline; the failure is then told by the intake alone.
@@ -178,6 +180,7 @@ export function createLister(deps: ListerDeps): Lister {
       await flights.get(serverKey(namespace, serverId))?.done;
     },
     stop() {
+      stopped = true;
       for (const cut of asking) cut.abort();
     },
   };

@@ -143,7 +143,9 @@ export class HandUpstream implements Upstream {
     if (answer instanceof Error) throw answer;
     if (answer !== "silence") return answer;
     return new Promise((_, reject) => {
-      signal.addEventListener("abort", () => reject(new UpstreamError("timeout", "given up")));
+      const giveUp = (): void => reject(new UpstreamError("timeout", "given up"));
+      if (signal.aborted) giveUp();
+      signal.addEventListener("abort", giveUp);
     });
   }
 

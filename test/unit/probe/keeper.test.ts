@@ -116,6 +116,18 @@ describe("the keeper of a server", () => {
     expect(clock.sleeping).toBe(0);
   });
 
+  it("stops without waiting for a server that does not answer", async () => {
+    const { clock, set, replica } = bench();
+    const a = replica("a", 2);
+    a.answer = () => new Promise(() => {});
+    set("srv");
+    a.keeper.servers([name("srv")]);
+    await clock.advance(1_000);
+    await a.keeper.stop();
+    expect(a.listedAt).toHaveLength(1);
+    expect(clock.sleeping).toBe(0);
+  });
+
   it("begins many servers apart from each other", async () => {
     const { clock, set, replica } = bench();
     const a = replica("a", 2);

@@ -96,3 +96,17 @@ describe("sharing", () => {
     expect(b.upstream.asked).toHaveLength(2);
   });
 });
+
+describe("stopping", () => {
+  it("ends listings under way without a word about their servers, and refuses new ones", async () => {
+    const b = loaderBench();
+    b.directory.set(recordOf([toolOf("alpha")]));
+    const listing = b.lister.list(NAMESPACE, "srv");
+    b.lister.stop();
+    await expect(listing).rejects.toThrow("given up");
+    await b.clock.settle();
+    expect(b.heard).toEqual([]);
+    await expect(b.lister.relist(NAMESPACE, "srv")).rejects.toMatchObject({ reason: "DRAINING" });
+    expect(b.clock.sleeping).toBe(0);
+  });
+});
