@@ -3,11 +3,38 @@ import type { Fold } from "./partition.js";
 import type { Logger } from "./ports.js";
 import type { Decision, Writes } from "./writes.js";
 
+/** Between two tries when the store fails in the middle. */
+const RETRY_MS = 1_000;
+
 /**
  * After a broken chain, commits the standing servers that this replica held and the new log lacks, unless they were
- * removed on purpose (P7). Nobody renews those, so nobody else would bring them back. Leased ones register again themselves.
+ * removed on purpose (P7). Nobody renews those, so nobody else would bring them back; leased ones register again
+ * themselves. Tries until it is through, or until yet another history begins, whose turn it is then.
  */
-export async function restoreStanding(writes: Writes, old: Fold, logger: Logger): Promise<number> {
+export async function healStanding(writes: Writes, old: Fold, logger: Logger, signal: AbortSignal): Promise<void> {
+  const { partition } = writes;
+  const { live } = partition.state.kind === "starting" ? { live: undefined } : partition.state;
+  while (!signal.aborted && partition.live() === live) {
+    try {
+      const restored = await restoreStanding(writes, old);
+      if (restored > 0) {
+        logger.warn(
+          { partition: partition.index, servers: restored },
+          "standing servers were lost in the store; restored",
+        );
+      }
+      return;
+    } catch (error) {
+      logger.warn(
+        { partition: partition.index, err: error },
+        "standing servers could not be restored yet; trying again",
+      );
+      await partition.deps.clock.sleep(RETRY_MS, signal);
+    }
+  }
+}
+
+async function restoreStanding(writes: Writes, old: Fold): Promise<number> {
   let restored = 0;
   for (const [namespace, ns] of old.history.namespaces) {
     for (const { record } of ns.ordered) {
@@ -15,11 +42,6 @@ export async function restoreStanding(writes: Writes, old: Fold, logger: Logger)
       if (await restore(writes, namespace, record)) restored++;
     }
   }
-  if (restored > 0)
-    logger.warn(
-      { partition: writes.partition.index, servers: restored },
-      "standing servers were lost in the store and restored",
-    );
   return restored;
 }
 

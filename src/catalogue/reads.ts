@@ -71,10 +71,10 @@ export async function readServer(partition: Partition, q: Parameters<RegistryApi
 export async function openWatch(partition: Partition, input: WatchInput, sink: WatchSink): Promise<WatchHandle> {
   const f: HashedFilter = { filter: input.filter, hash: filterHash(input.filter) };
   if (input.resumeToken === "") {
-    const { fold, stale } = await partition.at(input.minRevision);
+    const { fold } = await partition.at(input.minRevision);
     const old = partition.state.kind === "growing" && fold === partition.state.old;
     // A store that is only away may come back with the same history, so its tokens hold; those of an old chain do not.
-    return fold.hub.open(f, { kind: "snapshot", resumable: !(stale && old) }, sink);
+    return fold.hub.open(f, { kind: "snapshot", resumable: !old }, sink);
   }
   const token = parseResumeToken(input.resumeToken);
   if (!token) throw invalidToken("is not one that this registry gave");

@@ -7,7 +7,7 @@ import { startBackground } from "./background.js";
 import { ConditionPublisher } from "./conditions.js";
 import type { Deps } from "./deps.js";
 import { deregister } from "./deregister.js";
-import { restoreStanding } from "./heal.js";
+import { healStanding } from "./heal.js";
 import { CatalogueListingWriter } from "./listing-writer.js";
 import type { RegistryObserver } from "./observer.js";
 import { Partition } from "./partition.js";
@@ -62,16 +62,8 @@ export class Registry implements RegistryApi {
         ring,
       });
       const writes = new Writes(partition, (result) => observer.commit(result));
-      partition.onHistory((live, old) => {
-        if (old && partition.state.kind === "growing") {
-          restoreStanding(writes, old, deps.logger).catch((err: unknown) => {
-            deps.logger.error(
-              { partition: partition.index, err },
-              "standing servers could not be restored; register them again",
-            );
-          });
-        }
-        deps.logger.debug({ partition: partition.index, revision: live.history.head.revision }, "a history begins");
+      partition.onHistory((_live, old) => {
+        if (old && partition.state.kind === "growing") void healStanding(writes, old, deps.logger, this.#stop.signal);
       });
       return { partition, writes, sweeper: new Sweeper(writes, deps.logger, openedAtMs) };
     });
