@@ -2,7 +2,8 @@
 import { describe, test } from "vitest";
 import type { Window } from "../../src/store/prepare.js";
 import type { Check, Harness } from "./check.js";
-import { BLOB_CHECKS, LEASE_CHECKS, NOTE_CHECKS } from "./checks-beside.js";
+import { BLOB_CHECKS, NOTE_CHECKS } from "./checks-beside.js";
+import { LEASE_CHECKS } from "./checks-leases.js";
 import { LOG_CHECKS } from "./checks-log.js";
 import { POLL_CHECKS } from "./checks-poll.js";
 

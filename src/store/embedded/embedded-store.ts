@@ -1,5 +1,5 @@
 /** The default store: LevelDB in a folder of this machine, for one process. An acknowledged commit is on the disk. */
-import { mkdir } from "node:fs/promises";
+import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
 import type { Clock, Logger, PartitionStore, Random, Store } from "../../catalogue/ports.js";
@@ -40,7 +40,7 @@ export async function openEmbeddedStore(options: EmbeddedOptions): Promise<Store
     }
     return storeOf(engines, holder);
   } catch (error) {
-    await holder.current.close();
+    await holder.close();
     throw explain(dataDir, error);
   }
 }
@@ -55,13 +55,28 @@ function storeOf(engines: readonly PartitionEngine[], holder: DatabaseHolder): S
       if (closed.signal.aborted) return;
       closed.abort();
       await Promise.all(engines.map((engine) => engine.idle()));
-      await holder.current.close();
+      await holder.close();
     },
   };
 }
 
+/**
+ * Folders open in this process. LevelDB must not be asked twice: refusing the second open, it would close the lock file,
+ * and with that the system drops the lock of the first, so that another process could come in.
+ */
+const openHere = new Set<string>();
+
 async function openDatabase(dataDir: string): Promise<DatabaseHolder> {
-  const location = join(dataDir, "store");
+  let location: string;
+  try {
+    // Registrants' endpoints and definitions are in it: nobody else's to read.
+    await mkdir(join(dataDir, "store"), { recursive: true, mode: 0o700 });
+    location = await realpath(join(dataDir, "store"));
+  } catch (error) {
+    throw explain(dataDir, error);
+  }
+  if (openHere.has(location)) throw inUse(dataDir);
+  openHere.add(location);
   const open = async (): Promise<Database> => {
     const database: Database = new ClassicLevel(location, { keyEncoding: "utf8", valueEncoding: "view" });
     await database.open();
@@ -69,10 +84,9 @@ async function openDatabase(dataDir: string): Promise<DatabaseHolder> {
   };
   let current: Database;
   try {
-    // Registrants' endpoints and definitions are in it: nobody else's to read.
-    await mkdir(location, { recursive: true, mode: 0o700 });
     current = await open();
   } catch (error) {
+    openHere.delete(location);
     throw explain(dataDir, error);
   }
   return {
@@ -83,7 +97,18 @@ async function openDatabase(dataDir: string): Promise<DatabaseHolder> {
       await current.close();
       current = await open();
     },
+    async close() {
+      await current.close();
+      openHere.delete(location);
+    },
   };
+}
+
+function inUse(dataDir: string, cause?: unknown): Error {
+  return new FolderError(
+    `the data folder ${dataDir} is in use by another process: stop that one, or choose another folder`,
+    { cause },
+  );
 }
 
 async function checkMeta(database: Database, dataDir: string, partitions: number): Promise<void> {
@@ -112,13 +137,12 @@ function explain(dataDir: string, error: unknown): Error {
   const cause = rootOf(error);
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
   const text = cause instanceof Error ? cause.message : String(cause);
+  if (code === "LEVEL_LOCKED") return inUse(dataDir, error);
   const sentence =
-    code === "LEVEL_LOCKED"
-      ? `the data folder ${dataDir} is in use by another process: stop that one, or choose another folder`
-      : code === "LEVEL_CORRUPTION" || code === ""
-        ? `the data folder ${dataDir} is damaged (${text}): restore it from a copy, or start with another folder`
-        : `the data folder ${dataDir} cannot be used (${text}): check that it is a folder this user may read and write`;
-  return new Error(sentence, { cause: error });
+    code === "LEVEL_CORRUPTION" || code === ""
+      ? `the data folder ${dataDir} is damaged (${text}): restore it from a copy, or start with another folder`
+      : `the data folder ${dataDir} cannot be used (${text}): check that it is a folder this user may read and write`;
+  return new FolderError(sentence, { cause: error });
 }
 
 function rootOf(error: unknown): unknown {

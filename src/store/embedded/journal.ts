@@ -3,8 +3,8 @@ import type { ClassicLevel } from "classic-level";
 import type { Blob } from "../../catalogue/ports.js";
 import { Fault, storeUnavailable } from "../../domain/fault.js";
 import type { Journal } from "../memory/engine.js";
-import type { Row, TableName, Tables, TableTypes } from "../memory/tables.js";
-import { emptyTables, TABLE_NAMES } from "../memory/tables.js";
+import type { Place, Row, TableName, Tables, TableTypes } from "../memory/tables.js";
+import { emptyTables, logState, TABLE_NAMES } from "../memory/tables.js";
 import { decodeBlob, decodeRow, encodeRow } from "./rows.js";
 
 export type Database = ClassicLevel<string, Uint8Array>;
@@ -14,6 +14,7 @@ export interface DatabaseHolder {
   readonly current: Database;
   /** Closes and opens; LevelDB answers no write after a failed one until then. */
   reopen(): Promise<void>;
+  close(): Promise<void>;
 }
 
 export class LevelJournal implements Journal {
@@ -50,6 +51,7 @@ export class LevelJournal implements Journal {
   async read(): Promise<Tables> {
     const tables = emptyTables();
     for (const table of TABLE_NAMES) if (table !== "blobs") await this.readTable(table, tables[table]);
+    checkWhole(tables);
     return tables;
   }
 
@@ -72,6 +74,21 @@ export class LevelJournal implements Journal {
       throw storeUnavailable(error);
     }
   }
+}
+
+/** LevelDB passes over damaged parts of its own log without a word; what is left then no longer links up. */
+function checkWhole(tables: Tables): void {
+  const { head, base } = logState(tables);
+  let last: Place = base;
+  for (const entry of tables.entries.values()) {
+    if (entry.revision !== last.revision + 1 || entry.prev !== last.chain)
+      throw new Error(`entry ${entry.revision} of its log does not follow entry ${last.revision}`);
+    last = entry;
+  }
+  if (last.revision !== head.revision || last.chain !== head.chain)
+    throw new Error(`its log ends at entry ${last.revision}, and should at ${head.revision}`);
+  for (const [key, record] of tables.records)
+    if (record.revision > head.revision) throw new Error(`the record ${key} is newer than its log`);
 }
 
 /** LevelDB reports the system's error only as text. */
