@@ -147,6 +147,43 @@ describe.each([
   });
 });
 
+describe("a server that lists nothing while it starts", () => {
+  it("is pending, not empty, and is listed at once when it says that its tools are there", async () => {
+    const server = await startFixture("faulty-server.mjs", ["--fault", "empty-first-10s", "--empty-ms", "3600000"]);
+    const { a, b, watcher } = await twoReplicas();
+    await a.registry.register(introspect("slow", server.url));
+    await until("held", () => a.keeper.counts().held + b.keeper.counts().held === 1);
+    await until("listed empty", () => a.listings.length + b.listings.length > 0);
+    const read = async () => (await b.registry.server({ namespace: "", serverId: "slow", minRevision: "" })).server;
+    expect((await read()).header.pending).toBe(true);
+    await until("subscribed", async () =>
+      (await server.requests()).some((r) => r.http === "GET" || r.method === "subscriptions/listen"),
+    );
+    await server.control({ op: "fill" });
+    await until("listed", () => about(watcher).length === 3);
+    expect((await read()).header.pending).toBe(false);
+    expect(about(watcher).every((e) => e.startsWith("REGISTERED slow/"))).toBe(true);
+  });
+});
+
+describe("a server that says every 5 ms, and in every answer, that its list changed", () => {
+  it("is kept current all the same, with one event per changed tool", async () => {
+    const server = await startFixture("faulty-server.mjs", ["--fault", "notice-storm"]);
+    const { a, b, watcher } = await twoReplicas();
+    const listings = () => a.listings.length + b.listings.length;
+    await a.registry.register(introspect("storm", server.url));
+    await until("registered", () => watcher.events.length === 3);
+    await until("listed on notices", () => listings() >= 4);
+    await server.control({ op: "change", name: "tool_002", description: "Does it otherwise." });
+    await until("changed", () => watcher.events.length > 3);
+    // Two more listings repeat what the watcher has heard already.
+    const before = listings();
+    await until("listed again", () => listings() >= before + 2);
+    expect(about(watcher).slice(3)).toEqual(["SCHEMA_INVALIDATED storm/tool_002"]);
+    expect(new Set([...a.listings, ...b.listings])).toEqual(new Set(["ok"]));
+  });
+});
+
 describe("a claim", () => {
   it("goes to the other replica when its holder stops, which then hears the changes", async () => {
     const server = await startFixture("sdk-server.mjs", ["--sdk", "v2"]);
