@@ -1,11 +1,12 @@
 #!/usr/bin/env node
+import type { Sources } from "../config/config.js";
 import { runCommand } from "./program.js";
 
 const ENDINGS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** What main.ts exports for this file; composing the registry is its business alone, and costs nothing here until it is asked for. */
 interface Main {
-  serve(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<unknown>;
+  serve(sources: Sources): Promise<number>;
 }
 
 async function main(argv: readonly string[]): Promise<void> {
@@ -29,8 +30,8 @@ async function main(argv: readonly string[]): Promise<void> {
 
 async function startRegistry(argv: readonly string[]): Promise<void> {
   const { serve } = (await import(new URL("../main.js", import.meta.url).href)) as Main;
-  const code = await serve(argv, process.env);
-  if (typeof code === "number") process.exitCode = code;
+  // As when main.ts is run itself: nothing that lingers may hold a stopped registry.
+  process.exit(await serve({ argv, env: process.env }));
 }
 
 await main(process.argv.slice(2));

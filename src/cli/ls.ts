@@ -63,21 +63,23 @@ async function allStubs(registry: RegistryConnection, namespace: string, options
 
 function print(io: Io, stubs: readonly Stub[]): void {
   if (stubs.length === 0) return line(io.stdout, "No tools.");
+  const tagged = stubs.some((stub) => stub.tags.length > 0);
   const rows = stubs.map((stub) => [
     stub.toolId,
     stub.estimatedTokens > 0 ? grouped(stub.estimatedTokens) : "?",
     stub.availability === Availability.UNAVAILABLE ? "away" : "yes",
-    stub.tags.join(","),
+    ...(tagged ? [stub.tags.join(",")] : []),
     firstSentence(stub.briefDescription),
   ]);
   const columns = [
     { head: "TOOL" },
     { head: "TOKENS (estimated)", right: true },
     { head: "UP" },
-    { head: "TAGS" },
+    ...(tagged ? [{ head: "TAGS" }] : []),
     { head: "DESCRIPTION", shrink: true },
   ];
   for (const text of formatTable(columns, rows)) line(io.stdout, text);
   const tokens = stubs.reduce((sum, stub) => sum + stub.estimatedTokens, 0);
-  line(io.stdout, `${grouped(stubs.length)} tools; their full schemas are ${grouped(tokens)} tokens (estimated)`);
+  const count = stubs.length === 1 ? "1 tool" : `${grouped(stubs.length)} tools`;
+  line(io.stdout, `${count}; full schemas: ${grouped(tokens)} tokens (estimated)`);
 }

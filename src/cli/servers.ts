@@ -1,7 +1,7 @@
 import { toJson } from "@bufbuild/protobuf";
 import { Command } from "commander";
 import type { Server } from "../gen/toolcrib/v1/server_pb.js";
-import { Retention, ServerSchema, ToolSource } from "../gen/toolcrib/v1/server_pb.js";
+import { ConditionStatus, Retention, ServerSchema, ToolSource } from "../gen/toolcrib/v1/server_pb.js";
 import { Availability } from "../gen/toolcrib/v1/stub_pb.js";
 import type { Io } from "./io.js";
 import { line } from "./io.js";
@@ -73,6 +73,8 @@ export function notes(server: Server): string[] {
   );
   const more = server.rejectedCount - server.rejectedTools.length;
   if (more > 0) rejected.push(`  ${server.serverId}: not listed: ${grouped(more)} more`);
-  const bad = server.conditions.filter((condition) => condition.status === 2 && condition.message !== "");
-  return [...rejected, ...bad.map((condition) => `  ${server.serverId}: ${printable(condition.message)}`)];
+  const bad = server.conditions.filter(({ status, message }) => status === ConditionStatus.FALSE && message !== "");
+  // One cause often breaks several conditions.
+  const causes = new Set(bad.map(({ message }) => `  ${server.serverId}: ${printable(message)}`));
+  return [...rejected, ...causes];
 }

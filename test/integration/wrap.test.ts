@@ -128,7 +128,7 @@ describe("what wrap passes on", () => {
   it("is byte for byte what the server wrote", async () => {
     const { url } = await wrap([ODD, "odd"]);
     expect(definitions()).toEqual([
-      String.raw`{ "name":"big",  "inputSchema":{"type":"object","properties":{"n":{"const":9007199254740993, "e":1.50e+2}}}, "__proto__":{"x":1} }`,
+      `{ "name":"big",  "inputSchema":{"type":"object","properties":{"n":{"const":9007199254740993, "e":1.50e+2}}}, "__proto__":{"x":1} }`,
       String.raw`{"inputSchema" : {"type":"object"},"description":"\u00e9\/ü — first.  Second.","name":"escaped","unknown":[ 1,2 , 3]}`,
     ]);
     const session = await newSession(url);
