@@ -1,6 +1,7 @@
 import type { ServerRecord, Tool } from "../domain/server.js";
 import type { ConditionPublisher } from "./conditions.js";
 import type { Deps } from "./deps.js";
+import type { Blob } from "./ports.js";
 import { listedSet } from "./register/listed.js";
 import { answered } from "./register/prepare.js";
 import type { Listing } from "./upstream-port.js";
@@ -17,9 +18,9 @@ export class CatalogueListingWriter implements ListingWriter {
 
   async commitListing(namespace: string, serverId: string, listing: Listing, basedOn: number): Promise<ListingOutcome> {
     const writes = this.writesOf(namespace);
-    const tags = writes.partition.live().history.server(namespace, serverId)?.record.header.tags ?? [];
-    const set = listedSet(serverId, tags, listing, this.deps.stubs);
-    await this.#keepDefinitions(writes, namespace, set.blobs);
+    const known = writes.partition.live().history.server(namespace, serverId)?.record;
+    const set = listedSet(serverId, known?.header.tags ?? [], listing, this.deps.stubs);
+    await this.#keepDefinitions(writes, namespace, known, set.blobs);
     return outcomeOf(
       await writes.write(namespace, serverId, (record): Decision<ListingOutcome> => {
         if (record?.header.source !== "introspected") return keep("gone");
@@ -55,6 +56,7 @@ export class CatalogueListingWriter implements ListingWriter {
     await this.#keepDefinitions(
       writes,
       namespace,
+      record,
       listing.tools.map((t) => ({ digest: t.digest, bytes: t.definition, fetchedAtMs: listing.receivedAtMs })),
     );
     const outcome = outcomeOf(
@@ -105,14 +107,18 @@ export class CatalogueListingWriter implements ListingWriter {
     });
   }
 
+  /** Before the commit that names them. Those that the server's record names already were kept before that one. */
   async #keepDefinitions(
     writes: Writes,
     namespace: string,
-    blobs: Parameters<Deps["onDefinitions"]>[1],
+    record: ServerRecord | undefined,
+    blobs: readonly Blob[],
   ): Promise<void> {
-    if (blobs.length === 0) return;
-    await writes.partition.deps.store.blobs.put(namespace, blobs);
-    this.deps.onDefinitions(namespace, blobs);
+    const named = new Set(record?.tools.map((t) => t.digest));
+    const fresh = blobs.filter((b) => !named.has(b.digest));
+    if (fresh.length === 0) return;
+    await writes.partition.deps.store.blobs.put(namespace, fresh);
+    this.deps.onDefinitions(namespace, fresh);
   }
 }
 

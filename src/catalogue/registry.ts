@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { Fault, invalidRequest } from "../domain/fault.js";
 import { nameViolations } from "../domain/admission/names.js";
+import { checkRegister } from "../domain/admission/register.js";
 import { DEFAULT_NAMESPACE } from "../domain/ids.js";
 import type { RegistryApi, SchemaLoader, WatchCodec, WatchInput, WatchSink } from "./api.js";
 import { startBackground } from "./background.js";
@@ -123,6 +124,8 @@ export class Registry implements RegistryApi {
   }
 
   async register(input: Parameters<RegistryApi["register"]>[0]) {
+    const violations = checkRegister(input);
+    if (violations.length > 0) throw invalidRequest(violations);
     const namespace = namespaceOf(input.namespace);
     const { outcome, output } = await register(this.options.deps, this.#part(namespace).writes, namespace, input);
     this.options.observer.registered(outcome);

@@ -33,7 +33,7 @@ export async function renew(
   ids.forEach((id, i) => outcomes.set(id, answers[i] ?? "unknown"));
   return asks.map((ask) => {
     const state = stateOf(partition, namespace, ask, outcomes.get(ask.leaseId) ?? "unknown");
-    return { leaseId: ask.leaseId, state, renewAfterMs: renewDelay(partition, ask.leaseId) };
+    return { leaseId: ask.leaseId, state, renewAfterMs: renewDelay(partition, namespace, ask.leaseId) };
   });
 }
 
@@ -58,10 +58,11 @@ function compareSets(header: ServerHeader, instance: Instance, believed: string)
   return current ? "superseded" : "register-again";
 }
 
-function renewDelay(partition: Partition, leaseId: string): number {
+/** Another tenant's lease is unknown here, its length included. */
+function renewDelay(partition: Partition, namespace: string, leaseId: string): number {
   const { history } = partition.live();
   const owner = history.serverOfLease(leaseId);
-  const header = owner && history.server(owner.namespace, owner.serverId)?.record.header;
+  const header = owner && history.server(namespace, owner.serverId)?.record.header;
   const ttlMs = header?.instances.find((i) => i.leaseId === leaseId)?.ttlMs || LIMITS.leaseDefaultMs;
   return renewAfterMs(ttlMs, partition.deps.random.next());
 }

@@ -1,6 +1,5 @@
 import { diffTools } from "../../domain/change.js";
-import { checkRegister } from "../../domain/admission/register.js";
-import { Fault, invalidRequest } from "../../domain/fault.js";
+import { Fault } from "../../domain/fault.js";
 import { makeLeaseId, renewAfterMs } from "../../domain/lease.js";
 import { LIMITS } from "../../domain/limits.js";
 import { etagOf, type Instance, type ServerRecord, type Tool } from "../../domain/server.js";
@@ -24,10 +23,8 @@ export interface Answer {
   readonly output: RegisterOutput;
 }
 
-/** Register as one revision or not at all; repeating it changes nothing (P5). */
+/** Register as one revision or not at all; repeating it changes nothing (P5). The input has passed `checkRegister`. */
 export async function register(deps: Deps, writes: Writes, namespace: string, input: RegisterInput): Promise<Answer> {
-  const violations = checkRegister({ ...input, namespace });
-  if (violations.length > 0) throw invalidRequest(violations);
   const { partition } = writes;
   const known = partition.live().history.server(namespace, input.serverId)?.record;
   const offer = await prepareOffer(deps, input, known);
@@ -39,7 +36,25 @@ export async function register(deps: Deps, writes: Writes, namespace: string, in
   const result = await writes.write(namespace, input.serverId, (record) =>
     decide(writes, namespace, input, offer, record),
   );
-  return answer(writes, namespace, input, result);
+  const answered = answer(writes, namespace, input, result);
+  logRejected(deps, namespace, input.serverId, answered.output.tools);
+  return answered;
+}
+
+/** Enough of them to see what is wrong; the server's status and the answer have the rest. */
+const LOGGED_TOOLS = 5;
+
+/** The call succeeds, but each rejected tool was refused, and a refusal is never silent. */
+function logRejected(deps: Deps, namespace: string, server: string, tools: readonly ToolOutcome[]): void {
+  const rejected = tools.filter((t) => t.outcome === "rejected");
+  if (rejected.length === 0) return;
+  const shown = rejected
+    .slice(0, LOGGED_TOOLS)
+    .map(({ name, reasons }) => ({ name, reasons: reasons.slice(0, LOGGED_TOOLS) }));
+  deps.logger.info(
+    { namespace, server, rejected: rejected.length, tools: shown },
+    "tools of a registration were rejected",
+  );
 }
 
 async function decide(
