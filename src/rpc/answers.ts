@@ -2,53 +2,35 @@
  * Answers of the hot reads, put together from stored bytes: a protobuf message is the concatenation of its fields, so
  * stubs and definitions are never decoded and never encoded again.
  */
-import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import type { Freshness, FullSchema, SchemaResult, SchemaView, StubsPage } from "../catalogue/api.js";
 import { Fault } from "../domain/fault.js";
 import { LIMITS } from "../domain/limits.js";
 import { type Position, formatRevision } from "../domain/revision.js";
 import { Freshness as WireFreshness, SchemaView as WireView } from "../gen/toolcrib/v1/registry_service_pb.js";
 import { CODE_OF } from "./errors.js";
+import { WireWriter } from "./wire-writer.js";
 
 /** The same bytes as a Buffer, without a copy. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-export function text(writer: BinaryWriter, field: number, value: string): BinaryWriter {
-  return value === "" ? writer : writer.tag(field, WireType.LengthDelimited).string(value);
-}
-
-export function flag(writer: BinaryWriter, field: number, value: boolean): BinaryWriter {
-  return value ? writer.tag(field, WireType.Varint).bool(true) : writer;
-}
-
-export function int(writer: BinaryWriter, field: number, value: number): BinaryWriter {
-  return value === 0 ? writer : writer.tag(field, WireType.Varint).int32(value);
-}
-
-/** A nested message, given in parts; present even when it is empty. */
-export function nested(writer: BinaryWriter, field: number, ...parts: readonly Uint8Array[]): BinaryWriter {
-  writer.tag(field, WireType.LengthDelimited).uint32(parts.reduce((sum, part) => sum + part.byteLength, 0));
-  for (const part of parts) writer.raw(part);
-  return writer;
-}
-
 /** An encoded google.protobuf.Timestamp. */
-export function timestamp(ms: number): Uint8Array {
+export function timestamp(ms: number): Buffer {
   const seconds = Math.floor(ms / 1_000);
-  const writer = new BinaryWriter();
-  if (seconds !== 0) writer.tag(1, WireType.Varint).int64(seconds);
-  return int(writer, 2, Math.floor(ms - seconds * 1_000) * 1_000_000).finish();
+  return new WireWriter()
+    .int(1, seconds)
+    .int(2, Math.floor(ms - seconds * 1_000) * 1_000_000)
+    .finish();
 }
 
 /** An encoded GetStubsResponse. */
 export function stubsAnswer(page: StubsPage): Buffer {
-  const tail = new BinaryWriter();
-  text(tail, 2, page.nextPageToken);
-  text(tail, 3, formatRevision(page.position));
-  flag(tail, 4, page.notModified);
-  flag(tail, 5, page.stale);
+  const tail = new WireWriter()
+    .text(2, page.nextPageToken)
+    .text(3, formatRevision(page.position))
+    .flag(4, page.notModified)
+    .flag(5, page.stale);
   return Buffer.concat([page.frames, tail.finish()]);
 }
 
@@ -65,22 +47,25 @@ const VIEW: Readonly<Record<SchemaView, WireView>> = {
 
 /** The parts of an encoded FullSchema; the definition itself is not copied. */
 function schemaParts(schema: FullSchema, view: SchemaView): readonly Uint8Array[] {
-  const head = text(new BinaryWriter(), 1, schema.toolId);
-  if (schema.definition.byteLength > 0) head.tag(2, WireType.LengthDelimited).uint32(schema.definition.byteLength);
-  const tail = new BinaryWriter();
-  text(tail, 3, schema.digest);
-  int(tail, 4, FRESHNESS[schema.freshness]);
-  nested(tail, 5, timestamp(schema.fetchedAtMs));
-  int(tail, 6, VIEW[view]);
+  const head = new WireWriter().text(1, schema.toolId);
+  if (schema.definition.byteLength > 0) head.opening(2, schema.definition.byteLength);
+  const tail = new WireWriter()
+    .text(3, schema.digest)
+    .int(4, FRESHNESS[schema.freshness])
+    .nested(5, timestamp(schema.fetchedAtMs))
+    .int(6, VIEW[view]);
   return [head.finish(), schema.definition, tail.finish()];
 }
 
+/** Enough for everything of an answer but its definition. */
+const BESIDE_DEFINITION_BYTES = 448;
+
 /** An encoded GetFullSchemaResponse. */
 export function schemaAnswer(schema: FullSchema, view: SchemaView, position: Position): Buffer {
-  const writer = new BinaryWriter();
-  nested(writer, 1, ...schemaParts(schema, view));
-  text(writer, 2, formatRevision(position));
-  return asBuffer(writer.finish());
+  return new WireWriter(schema.definition.byteLength + BESIDE_DEFINITION_BYTES)
+    .nested(1, ...schemaParts(schema, view))
+    .text(2, formatRevision(position))
+    .finish();
 }
 
 /**
@@ -93,7 +78,7 @@ export function schemasAnswer(
   view: SchemaView,
   position: Position,
 ): Buffer {
-  const writer = new BinaryWriter();
+  const writer = new WireWriter();
   let total = 0;
   for (const [i, result] of results.entries()) {
     const toolId = toolIds[i] ?? "";
@@ -102,10 +87,9 @@ export function schemasAnswer(
       element = resultBytes(toolId, { kind: "fault", fault: batchFull() }, view);
     }
     total += element.byteLength;
-    nested(writer, 1, element);
+    writer.nested(1, element);
   }
-  text(writer, 2, formatRevision(position));
-  return asBuffer(writer.finish());
+  return writer.text(2, formatRevision(position)).finish();
 }
 
 function batchFull(): Fault {
@@ -113,28 +97,24 @@ function batchFull(): Fault {
   return new Fault("QUOTA_EXCEEDED", message, { metadata: { quota: "batch_bytes", limit: String(LIMITS.batchBytes) } });
 }
 
-function resultBytes(toolId: string, result: SchemaResult, view: SchemaView): Uint8Array {
-  const writer = new BinaryWriter();
-  text(writer, 1, toolId);
-  if (result.kind === "schema") nested(writer, 2, ...schemaParts(result.schema, view));
-  else nested(writer, 3, errorBytes(result.fault));
+function resultBytes(toolId: string, result: SchemaResult, view: SchemaView): Buffer {
+  const writer = new WireWriter().text(1, toolId);
+  if (result.kind === "schema") writer.nested(2, ...schemaParts(result.schema, view));
+  else writer.nested(3, errorBytes(result.fault));
   return writer.finish();
 }
 
-function errorBytes(fault: Fault): Uint8Array {
-  const writer = new BinaryWriter();
-  int(writer, 1, CODE_OF[fault.status]);
-  text(writer, 2, fault.reason);
-  text(writer, 3, fault.message);
-  for (const id of fault.substitutes) text(writer, 4, id);
-  if (fault.retryAfterMs !== undefined) nested(writer, 5, duration(fault.retryAfterMs));
+function errorBytes(fault: Fault): Buffer {
+  const writer = new WireWriter().int(1, CODE_OF[fault.status]).text(2, fault.reason).text(3, fault.message);
+  for (const id of fault.substitutes) writer.text(4, id);
+  if (fault.retryAfterMs !== undefined) writer.nested(5, duration(fault.retryAfterMs));
   return writer.finish();
 }
 
-function duration(ms: number): Uint8Array {
+function duration(ms: number): Buffer {
   const whole = Math.max(0, Math.ceil(ms));
-  const writer = new BinaryWriter();
-  int(writer, 1, Math.floor(whole / 1_000));
-  int(writer, 2, (whole % 1_000) * 1_000_000);
-  return writer.finish();
+  return new WireWriter()
+    .int(1, Math.floor(whole / 1_000))
+    .int(2, (whole % 1_000) * 1_000_000)
+    .finish();
 }

@@ -1,11 +1,11 @@
 /** Messages of a watch, each put together once from stored bytes and shared by all watchers that get it. */
-import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { StubCodec } from "../catalogue/ports.js";
 import type { WatchCodec, WatchEvent } from "../catalogue/api.js";
 import { toolId } from "../domain/ids.js";
 import { EventType } from "../gen/toolcrib/v1/registry_service_pb.js";
-import { asBuffer, flag, int, nested, text, timestamp } from "./answers.js";
+import { timestamp } from "./answers.js";
 import { AVAILABILITY } from "./translate/server.js";
+import { WireWriter } from "./wire-writer.js";
 
 /** Field 1, length-delimited: how every frame begins. */
 const FRAME_TAG = 0x0a;
@@ -24,47 +24,36 @@ const EVENT_TYPE: Readonly<Record<WatchEvent["type"], EventType>> = {
 export function createWatchCodec(stubs: Pick<StubCodec, "frame">): WatchCodec {
   return {
     snapshot(frames, last, revision) {
-      const tail = new BinaryWriter();
-      flag(tail, 2, last !== undefined);
-      text(tail, 3, last?.token ?? "");
-      text(tail, 4, revision);
-      return asBuffer(nested(new BinaryWriter(), 1, ...frames, tail.finish()).finish());
+      const tail = new WireWriter()
+        .flag(2, last !== undefined)
+        .text(3, last?.token ?? "")
+        .text(4, revision);
+      return new WireWriter().nested(1, ...frames, tail.finish()).finish();
     },
 
     event(event) {
-      return nested(new BinaryWriter(), 1, ...eventParts(event, stubs)).finish();
+      return new WireWriter().nested(1, ...eventParts(event, stubs)).finish();
     },
 
     change(events, token, revision, atMs) {
-      const tail = new BinaryWriter();
-      text(tail, 2, token);
-      text(tail, 3, revision);
-      nested(tail, 4, timestamp(atMs));
-      return asBuffer(nested(new BinaryWriter(), 2, ...events, tail.finish()).finish());
+      const tail = new WireWriter().text(2, token).text(3, revision).nested(4, timestamp(atMs));
+      return new WireWriter().nested(2, ...events, tail.finish()).finish();
     },
 
     bookmark(token, revision) {
-      const body = new BinaryWriter();
-      text(body, 1, token);
-      text(body, 2, revision);
-      return asBuffer(nested(new BinaryWriter(), 3, body.finish()).finish());
+      const body = new WireWriter().text(1, token).text(2, revision);
+      return new WireWriter().nested(3, body.finish()).finish();
     },
   };
 }
 
 function eventParts(event: WatchEvent, stubs: Pick<StubCodec, "frame">): Uint8Array[] {
-  const head = new BinaryWriter();
-  int(head, 1, EVENT_TYPE[event.type]);
+  const head = new WireWriter().int(1, EVENT_TYPE[event.type]);
   if (event.type === "AVAILABILITY_CHANGED") {
-    text(head, 3, event.serverId);
-    int(head, 7, AVAILABILITY[event.availability]);
-    return [head.finish()];
+    return [head.text(3, event.serverId).int(7, AVAILABILITY[event.availability]).finish()];
   }
-  text(head, 2, toolId(event.serverId, event.toolName));
-  text(head, 3, event.serverId);
-  const tail = new BinaryWriter();
-  text(tail, 5, event.oldDigest);
-  text(tail, 6, event.newDigest);
+  head.text(2, toolId(event.serverId, event.toolName)).text(3, event.serverId);
+  const tail = new WireWriter().text(5, event.oldDigest).text(6, event.newDigest);
   const stub = event.tool ? [stubField(stubs.frame(event.tool, event.availability))] : [];
   return [head.finish(), ...stub, tail.finish()];
 }
