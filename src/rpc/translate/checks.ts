@@ -1,6 +1,8 @@
 /** Collects what is wrong with a request, so that the caller hears all of it at once. */
+import { type NameKind, nameViolations } from "../../domain/admission/names.js";
+import { quoted, textLength } from "../../domain/admission/text.js";
 import { type Violation, invalidRequest } from "../../domain/fault.js";
-import { DEFAULT_NAMESPACE, DIGEST_PATTERN, SLUG_PATTERN } from "../../domain/ids.js";
+import { DEFAULT_NAMESPACE, DIGEST_PATTERN, splitToolId } from "../../domain/ids.js";
 import { LIMITS } from "../../domain/limits.js";
 
 export class Checks {
@@ -17,13 +19,21 @@ export class Checks {
 
   /** The namespace, `default` when empty. */
   namespace(value: string): string {
-    if (value === "") return DEFAULT_NAMESPACE;
-    if (!SLUG_PATTERN.test(value)) this.add("namespace", slugRule(value));
+    return value === "" ? DEFAULT_NAMESPACE : this.name("namespace", "namespace", value);
+  }
+
+  name(kind: NameKind, field: string, value: string): string {
+    this.violations.push(...nameViolations(kind, field, value));
     return value;
   }
 
-  slug(field: string, value: string): string {
-    if (!SLUG_PATTERN.test(value)) this.add(field, slugRule(value));
+  /** Both parts judged, so that a tool_id that can name nothing is told apart from one that names nothing now. */
+  toolId(field: string, value: string): string {
+    const parts = splitToolId(value);
+    if (parts) {
+      this.name("server_id", field, parts.serverId);
+      this.name("tool_name", field, parts.toolName);
+    } else this.add(field, `server_id/tool_name is expected, not ${quoted(value, 80)}`);
     return value;
   }
 
@@ -32,7 +42,8 @@ export class Checks {
   }
 
   length(field: string, value: string, limit: number): string {
-    if (value.length > limit) this.add(field, `at most ${limit} characters are taken, ${value.length} were sent`);
+    const length = textLength(value);
+    if (length > limit) this.add(field, `at most ${limit} characters are taken, ${length} were sent`);
     return value;
   }
 
@@ -48,17 +59,7 @@ export class Checks {
 
   digest(field: string, value: string): string {
     if (!DIGEST_PATTERN.test(value))
-      this.add(field, `sha256: and 64 lower-case hex digits are expected, not ${shown(value)}`);
+      this.add(field, `sha256: and 64 lower-case hex digits are expected, not ${quoted(value, 80)}`);
     return value;
   }
-}
-
-/** A value from outside, short and in quotes, for an error message. */
-export function shown(value: string): string {
-  return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
-}
-
-function slugRule(value: string): string {
-  if (value === "") return "must be given";
-  return `[a-z0-9] then [a-z0-9._-], at most ${LIMITS.slugLength} characters are expected, not ${shown(value)} (${value.length} characters)`;
 }

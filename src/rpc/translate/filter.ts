@@ -1,10 +1,9 @@
 import { Fault } from "../../domain/fault.js";
 import { type Filter, everything, sortedSet } from "../../domain/filter.js";
-import { TAG_PATTERN } from "../../domain/ids.js";
 import { LIMITS } from "../../domain/limits.js";
 import type { Availability } from "../../domain/server.js";
 import { type StubFilter, Availability as WireAvailability } from "../../gen/toolcrib/v1/stub_pb.js";
-import { type Checks, shown } from "./checks.js";
+import type { Checks } from "./checks.js";
 
 /** The filter in a namespace; an absent one selects everything. Throws CATEGORY_UNSUPPORTED for a category. */
 export function toFilter(namespace: string, filter: StubFilter | undefined, checks: Checks): Filter {
@@ -28,17 +27,14 @@ export function toFilter(namespace: string, filter: StubFilter | undefined, chec
 
 function tags(field: string, values: readonly string[], checks: Checks): string[] {
   checks.count(field, values.length, LIMITS.tags);
-  for (const [i, tag] of values.slice(0, LIMITS.tags).entries()) {
-    if (TAG_PATTERN.test(tag)) continue;
-    const rule = `[a-z0-9] then [a-z0-9._:/-], at most ${LIMITS.tagLength} characters`;
-    checks.add(`${field}[${i}]`, `${rule} are expected, not ${shown(tag)} (${tag.length} characters)`);
-  }
+  for (const [i, tag] of values.slice(0, LIMITS.tags).entries()) checks.name("tag", `${field}[${i}]`, tag);
   return sortedSet(values);
 }
 
 function serverIds(values: readonly string[], checks: Checks): string[] {
   checks.count("filter.server_ids", values.length, LIMITS.filterServers);
-  for (const [i, id] of values.slice(0, LIMITS.filterServers).entries()) checks.slug(`filter.server_ids[${i}]`, id);
+  for (const [i, id] of values.slice(0, LIMITS.filterServers).entries())
+    checks.name("server_id", `filter.server_ids[${i}]`, id);
   return sortedSet(values);
 }
 

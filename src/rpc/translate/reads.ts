@@ -1,7 +1,6 @@
 /** Requests that read: protobuf → the queries of the use-cases. */
 import type { SchemaKey, SchemaView, StubsQuery, WatchInput } from "../../catalogue/api.js";
 import { Fault } from "../../domain/fault.js";
-import { splitToolId } from "../../domain/ids.js";
 import { LIMITS } from "../../domain/limits.js";
 import {
   type BatchGetFullSchemasRequest,
@@ -13,11 +12,8 @@ import {
   type WatchRequest,
   SchemaView as WireSchemaView,
 } from "../../gen/toolcrib/v1/registry_service_pb.js";
-import { Checks, shown } from "./checks.js";
+import { Checks } from "./checks.js";
 import { toFilter } from "./filter.js";
-
-/** Longest tool_id: server_id, slash, name. */
-const TOOL_ID_LENGTH = LIMITS.slugLength + 1 + LIMITS.toolNameLength;
 
 export function toStubsQuery(request: GetStubsRequest): StubsQuery {
   const checks = new Checks();
@@ -59,7 +55,7 @@ export function toSchemaQuery(request: GetFullSchemaRequest): SchemaQuery {
 function toSchemaKey(key: GetFullSchemaRequest["key"], checks: Checks): SchemaKey {
   switch (key.case) {
     case "toolId":
-      return { kind: "tool", toolId: checkToolId("tool_id", key.value, checks) };
+      return { kind: "tool", toolId: checks.toolId("tool_id", key.value) };
     case "digest":
       return { kind: "digest", digest: checks.digest("digest", key.value) };
     default:
@@ -80,17 +76,11 @@ export function toSchemasQuery(request: BatchGetFullSchemasRequest): SchemasQuer
   const namespace = checks.namespace(request.namespace);
   if (request.toolIds.length === 0) checks.add("tool_ids", "at least one must be given");
   checks.count("tool_ids", request.toolIds.length, LIMITS.batchTools);
-  for (const [i, id] of request.toolIds.slice(0, LIMITS.batchTools).entries())
-    checkToolId(`tool_ids[${i}]`, id, checks);
+  for (const [i, id] of request.toolIds.slice(0, LIMITS.batchTools).entries()) checks.toolId(`tool_ids[${i}]`, id);
   const view = toView(request.view, checks);
   const minRevision = checks.token("min_revision", request.minRevision);
   checks.done();
   return { namespace, toolIds: request.toolIds, view, minRevision };
-}
-
-function checkToolId(field: string, id: string, checks: Checks): string {
-  if (splitToolId(id) === undefined) checks.add(field, `server_id/tool_name is expected, not ${shown(id)}`);
-  return checks.length(field, id, TOOL_ID_LENGTH);
 }
 
 function toView(view: WireSchemaView, checks: Checks): SchemaView {
@@ -129,7 +119,7 @@ export function toServerQuery(request: GetServerRequest): { namespace: string; s
   const checks = new Checks();
   const query = {
     namespace: checks.namespace(request.namespace),
-    serverId: checks.slug("server_id", request.serverId),
+    serverId: checks.name("server_id", "server_id", request.serverId),
     minRevision: checks.token("min_revision", request.minRevision),
   };
   checks.done();

@@ -13,6 +13,8 @@ import type {
   RenewState,
   ToolOutcome,
 } from "../../catalogue/api.js";
+import { checkRegister } from "../../domain/admission/register.js";
+import { invalidRequest } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
 import { formatRevision } from "../../domain/revision.js";
 import type { AnnotationHints, Precondition } from "../../domain/stub.js";
@@ -46,9 +48,7 @@ export function toRegisterInput(request: RegisterRequest): RegisterInput {
   if (request.transport !== Transport.UNSPECIFIED && request.transport !== Transport.STREAMABLE_HTTP) {
     checks.add("transport", `${String(request.transport)} is not a value of Transport`);
   }
-  const offer = toOffer(request.offer, checks);
-  checks.done();
-  return {
+  const input = {
     namespace: request.namespace,
     serverId: request.serverId,
     instanceId: request.instanceId,
@@ -56,45 +56,45 @@ export function toRegisterInput(request: RegisterRequest): RegisterInput {
     title: request.title,
     tags: request.tags,
     retention: toRetention(request.retention),
-    offer,
+    offer: toOffer(request.offer),
     etag: request.etag,
     requestId: request.requestId,
     validateOnly: request.validateOnly,
     allowEmpty: request.allowEmpty,
     strict: request.strict,
   };
+  // What only the wire can get wrong is told together with all the rest.
+  if (checks.violations.length > 0) throw invalidRequest([...checks.violations, ...checkRegister(input)]);
+  return input;
 }
 
 function toRetention(retention: RegisterRequest["retention"]): RegisterInput["retention"] {
   if (retention.case === "standing" && retention.value) return { kind: "standing" };
   if (retention.case !== "leaseTtl") return { kind: "leased", ttlMs: undefined };
-  return { kind: "leased", ttlMs: Number(retention.value.seconds) * 1_000 + retention.value.nanos / 1e6 };
+  // Leases count whole milliseconds; rounded up, because a lease never ends early (P6).
+  return { kind: "leased", ttlMs: Math.ceil(Number(retention.value.seconds) * 1_000 + retention.value.nanos / 1e6) };
 }
 
-function toOffer(offer: RegisterRequest["offer"], checks: Checks): Offer {
+function toOffer(offer: RegisterRequest["offer"]): Offer {
   switch (offer.case) {
     case "introspect":
       return { kind: "introspect" };
-    case "declared": {
-      const tools = offer.value.tools;
-      checks.count("declared.tools", tools.length, LIMITS.toolsPerServer);
-      if (tools.length > LIMITS.toolsPerServer) return { kind: "declared", tools: [] };
-      return { kind: "declared", tools: tools.map((tool, i) => toTool(tool, `declared.tools[${i}]`, checks)) };
-    }
+    case "declared":
+      return { kind: "declared", tools: offer.value.tools.map(toTool) };
     default:
       return { kind: "none" };
   }
 }
 
-function toTool(tool: WireTool, path: string, checks: Checks): DeclaredTool {
+function toTool(tool: WireTool): DeclaredTool {
   return {
-    label: tool.stub && toLabel(tool.stub, `${path}.stub`, checks),
+    label: tool.stub && toLabel(tool.stub),
     // A copy: a slice would keep the whole request in memory for as long as the definition is cached.
     definition: tool.definition.byteLength > 0 ? Uint8Array.from(tool.definition) : undefined,
   };
 }
 
-function toLabel(stub: Stub, path: string, checks: Checks): DeclaredLabel {
+function toLabel(stub: Stub): DeclaredLabel {
   return {
     name: stub.name,
     title: stub.title,
@@ -104,7 +104,7 @@ function toLabel(stub: Stub, path: string, checks: Checks): DeclaredLabel {
     useWhen: stub.useWhen,
     schemaUri: stub.schemaUri,
     hints: toHints(stub.hints),
-    requires: stub.requires.flatMap((p, i) => toPrecondition(p, `${path}.requires[${i}]`, checks)),
+    requires: stub.requires.map(toPrecondition),
     substitutes: stub.substitutes,
     digest: stub.digest,
   };
@@ -119,12 +119,12 @@ function toHints(hints: WireHints | undefined): AnnotationHints {
   };
 }
 
-/** Dropping a precondition that cannot be read would offer a tool where it must not be, so it is refused. */
-function toPrecondition(precondition: WirePrecondition, path: string, checks: Checks): Precondition[] {
-  const { kind } = precondition;
-  if (kind.case !== undefined) return [{ kind: kind.case, value: kind.value }];
-  checks.add(path, "one of scope, state or tool must be set");
-  return [];
+/**
+ * Dropping a precondition that cannot be read (unset, or of a kind that this version does not know) would offer a tool where
+ * it must not be: it becomes an empty one, for which admission rejects this tool alone (P9).
+ */
+function toPrecondition({ kind }: WirePrecondition): Precondition {
+  return kind.case === undefined ? { kind: "scope", value: "" } : { kind: kind.case, value: kind.value };
 }
 
 const OUTCOME: Readonly<Record<ToolOutcome["outcome"], ToolResult_Outcome>> = {
@@ -194,6 +194,8 @@ export function toTarget(request: DeregisterRequest): { namespace: string; targe
   const namespace = checks.namespace(request.namespace);
   const { target } = request;
   if (target.case === undefined) checks.add("target", "one of lease_id, server_id or tool_id must be set");
+  if (target.case === "serverId") checks.name("server_id", "server_id", target.value);
+  if (target.case === "toolId") checks.toolId("tool_id", target.value);
   checks.done();
   switch (target.case) {
     case "leaseId":
