@@ -43,6 +43,8 @@ export interface RegistryOptions {
   readonly port?: number;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** For `beforeAll`: the caller kills it, and gives a `dataDir` that it removes. */
+  readonly keep?: boolean;
 }
 
 /** Started and ready; killed when the test ends. */
@@ -66,7 +68,7 @@ export async function startRegistry(options: RegistryOptions = {}): Promise<Regi
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     return exited;
   };
-  onTestFinished(async () => void (await end("SIGKILL")));
+  if (!options.keep) onTestFinished(async () => void (await end("SIGKILL")));
   const started = await eventually(
     () => ({ up: /is up: gRPC (\S+), ops (\S+), store/.exec(text), gone: child.exitCode !== null }),
     (s) => s.up !== null || s.gone,
@@ -117,9 +119,10 @@ type Call = (request: object, ...rest: unknown[]) => unknown;
 export class RemoteRegistry {
   readonly client: Client;
 
-  constructor(address: string) {
+  /** Closed when the test ends; with `keep` the caller closes `client`. */
+  constructor(address: string, keep = false) {
     this.client = new loaded.toolcrib.v1.RegistryService(address, credentials.createInsecure());
-    onTestFinished(() => this.client.close());
+    if (!keep) onTestFinished(() => this.client.close());
   }
 
   /** Rejects with grpc-js's ServiceError. */
