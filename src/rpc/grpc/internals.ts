@@ -2,8 +2,7 @@
  * The few places that reach into grpc-js where it has no door. Its version is pinned, and each of these has a test that
  * fails when an update moves the furniture.
  */
-import type { Http2Stream } from "node:http2";
-import { constants } from "node:http2";
+import { type Http2Server, type Http2Stream, constants } from "node:http2";
 import type { Server } from "@grpc/grpc-js";
 
 /** What grpc-js keeps for one method. */
@@ -23,6 +22,11 @@ export function handleUnknownMethods(server: Server, handlerFor: (path: string) 
   const handlers = Reflect.get(server, "handlers") as Map<string, unknown>;
   const known = handlers.get.bind(handlers);
   handlers.get = (path: string) => known(path) ?? handlerFor(path);
+}
+
+/** The HTTP/2 listeners behind a bound server: one for each address that its host name stands for. */
+export function http2Servers(server: Server): Http2Server[] {
+  return [...(Reflect.get(server, "http2Servers") as Map<Http2Server, unknown>).keys()];
 }
 
 /**

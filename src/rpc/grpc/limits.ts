@@ -13,4 +13,6 @@ export const GRPC = {
   keepaliveTimeoutMs: 10_000,
   /** Callers come back after a random time up to this when the replica drains, so that they do not all come at once. */
   drainRetryMs: 2_000,
+  /** A connection without a call has this long to leave by itself when the listener closes. */
+  goawayMs: 200,
 } as const;

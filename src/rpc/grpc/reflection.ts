@@ -3,28 +3,31 @@ import { type DescFile, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import type { Server } from "@grpc/grpc-js";
 import { ReflectionService } from "@grpc/reflection";
-import { service as healthService } from "grpc-health-check";
 import { file_google_rpc_error_details } from "../../gen/google/rpc/error_details_pb.js";
 import { file_google_rpc_status } from "../../gen/google/rpc/status_pb.js";
+import { file_grpc_health_v1_health } from "../../gen/grpc/health/v1/health_pb.js";
 import { file_toolcrib_v1_error } from "../../gen/toolcrib/v1/error_pb.js";
 import { file_toolcrib_v1_registry_service } from "../../gen/toolcrib/v1/registry_service_pb.js";
 import { asBuffer } from "../answers.js";
 
-/** The API's files and those that error details need; imports follow by themselves. */
+/**
+ * The files of the API, of the error details and of the health service; imports follow by themselves. The descriptors that
+ * the health package carries name their types in a relative way, which other languages' tools cannot resolve.
+ */
 const ROOTS: readonly DescFile[] = [
   file_toolcrib_v1_registry_service,
   file_toolcrib_v1_error,
   file_google_rpc_status,
   file_google_rpc_error_details,
+  file_grpc_health_v1_health,
 ];
 
 export function addReflection(server: Server): void {
-  const files = [...apiFiles(), ...healthFiles()];
-  const root = { format: "Protocol Buffer 3 DescriptorProto", type: {}, fileDescriptorProtos: files } as const;
+  const root = { format: "Protocol Buffer 3 DescriptorProto", type: {}, fileDescriptorProtos: encodedFiles() } as const;
   new ReflectionService({ toolcrib: root }).addToServer(server);
 }
 
-function apiFiles(): Buffer[] {
+function encodedFiles(): Buffer[] {
   const seen = new Map<string, Buffer>();
   const visit = (file: DescFile): void => {
     if (seen.has(file.proto.name)) return;
@@ -33,8 +36,4 @@ function apiFiles(): Buffer[] {
   };
   ROOTS.forEach(visit);
   return [...seen.values()];
-}
-
-function healthFiles(): Buffer[] {
-  return Object.values(healthService).flatMap((method) => method.requestType.fileDescriptorProtos);
 }

@@ -13,12 +13,13 @@ import { LIMITS } from "../../domain/limits.js";
 import { RegistryService } from "../../gen/toolcrib/v1/registry_service_pb.js";
 import { Health } from "./health.js";
 import { createInterceptor } from "./interceptor.js";
-import { type HandlerEntry, handleUnknownMethods } from "./internals.js";
+import { type HandlerEntry, handleUnknownMethods, http2Servers } from "./internals.js";
 import { GRPC } from "./limits.js";
 import { type RpcMetrics, UNKNOWN_METHOD, refuse } from "./observe.js";
 import { OpenStreams } from "./open-streams.js";
 import { addReflection } from "./reflection.js";
 import { SERVICE, UNARY, WATCH } from "./services.js";
+import { Connections } from "./connections.js";
 import { unaryHandler } from "./unary.js";
 import { watchHandler } from "./watch.js";
 
@@ -69,6 +70,8 @@ export async function startGrpc(options: GrpcOptions): Promise<GrpcServer> {
   addReflection(server);
   handleUnknownMethods(server, (path) => unknownMethod(path, log));
   const port = await bind(server, options.address);
+  const connections = new Connections();
+  for (const listener of http2Servers(server)) connections.watch(listener);
 
   const drain = () => {
     if (draining) return;
@@ -84,7 +87,7 @@ export async function startGrpc(options: GrpcOptions): Promise<GrpcServer> {
     drain,
     close: () => {
       drain();
-      return shutDown(server, graceMs);
+      return shutDown(server, connections, graceMs);
     },
   };
 }
@@ -147,14 +150,17 @@ function bindRefusal(where: string, error: Error): string {
   return `The gRPC address ${where} cannot be listened on (${code}): ${hint}.`;
 }
 
-/** `tryShutdown` waits for ever for a peer that holds a stream open, so it has until the grace is over. */
-function shutDown(server: Server, graceMs: number): Promise<void> {
+/** Calls under way have until the grace is over; connections without one end sooner. */
+function shutDown(server: Server, connections: Connections, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
+    // A peer that speaks HTTP/2 leaves by itself when it hears GOAWAY; this is for those that do not.
+    const idle = setTimeout(() => connections.destroyIdle(), Math.min(graceMs, GRPC.goawayMs));
     const force = setTimeout(() => {
+      connections.destroyAll();
       server.forceShutdown();
-      resolve();
     }, graceMs);
     server.tryShutdown(() => {
+      clearTimeout(idle);
       clearTimeout(force);
       resolve();
     });
