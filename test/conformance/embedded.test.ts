@@ -18,8 +18,12 @@ storeSuite("embedded store", openEmbedded);
 
 describe("embedded only", () => {
   let folder: string;
+  const opened: Store[] = [];
   beforeAll(async () => void (folder = await temporaryFolder()));
-  afterAll(() => rm(folder, { recursive: true, force: true }));
+  afterAll(async () => {
+    await Promise.all(opened.map((store) => store.close()));
+    await rm(folder, { recursive: true, force: true });
+  });
 
   test("everything is there again after closing and opening", async () => {
     const dataDir = join(folder, "reopened");
@@ -143,9 +147,6 @@ describe("embedded only", () => {
     const again = await open(dataDir, { partitions: 2 });
     expect(await Promise.all(again.partitions.map(async (p) => (await p.log.head()).revision))).toEqual([3, 1]);
   });
-
-  const opened: Store[] = [];
-  afterAll(() => Promise.all(opened.map((store) => store.close())));
 
   async function open(dataDir: string, options: Partial<EmbeddedOptions> = {}): Promise<Store> {
     const parts = { clock: new v.MovableClock(), random: v.random, logger: v.silent, ...options };

@@ -19,7 +19,7 @@ if (missing) process.stderr.write(`the redis store is not tested: ${missing}\n`)
 let redis: TestRedis;
 
 describe.skipIf(missing)("redis", () => {
-  beforeAll(async () => void (redis = await startRedis()));
+  beforeAll(async () => void (redis = await startRedis("--repl-diskless-sync-delay", "0")));
   afterAll(() => redis.stop());
 
   storeSuite("redis store", (window) => redisHarness(redis)(window));
@@ -149,6 +149,25 @@ describe.skipIf(missing)("redis", () => {
         expect(logger.lines.filter((l) => l.startsWith("warn"))).toHaveLength(1);
       } finally {
         await mortal.stop();
+      }
+    });
+
+    test("a Redis that stopped answering fails calls, and is connected to again", async () => {
+      const hanging = await startRedis();
+      try {
+        await using store = await opened(hanging, { commandTimeoutMs: 200 });
+        const { log, leases } = partitionOf(store);
+        const at = await v.fill(log, 1);
+        hanging.pause();
+        await expect(leases.renew(["l"])).rejects.toSatisfy(isFault("STORE_UNAVAILABLE"));
+        await expect(log.poll(at, 1, never)).rejects.toSatisfy(isFault("STORE_UNAVAILABLE"));
+        hanging.resume();
+        await v.until("the store to be back", async () => (await log.head().catch(() => undefined)) !== undefined);
+        await v.fill(log, 1, 1);
+        expect((await follow(log, at, 1, 10)).map((e) => e.position.revision)).toEqual([2]);
+      } finally {
+        hanging.resume();
+        await hanging.stop();
       }
     });
 

@@ -2,8 +2,11 @@
 import { spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Redis } from "ioredis";
 
 export interface TestRedis {
@@ -12,6 +15,9 @@ export interface TestRedis {
   /** An ordinary connection for the test's own looks and changes. */
   readonly admin: Redis;
   flush(): Promise<void>;
+  /** It keeps its connections and answers nothing, until `resume`. */
+  pause(): void;
+  resume(): void;
   /** As a crash: SIGKILL. Nothing is kept. */
   kill(): Promise<void>;
   /** Starts again, empty, on the same port. */
@@ -28,8 +34,10 @@ export function redisMissing(): string | undefined {
 
 export async function startRedis(...args: string[]): Promise<TestRedis> {
   const port = await freePort();
+  // A replica's first copy is a file, and a server started beside one would load it.
+  const folder = await mkdtemp(join(tmpdir(), "toolcrib-redis-"));
   const url = `redis://127.0.0.1:${port}`;
-  let child = await launch(port, args);
+  let child = await launch(port, folder, args);
   const admin = new Redis(url, { protocol: 2, maxRetriesPerRequest: 50, retryStrategy: () => 50 });
   admin.on("error", () => {});
   await admin.ping();
@@ -45,26 +53,32 @@ export async function startRedis(...args: string[]): Promise<TestRedis> {
     async flush() {
       await admin.flushall();
     },
+    pause: () => void child.kill("SIGSTOP"),
+    resume: () => void child.kill("SIGCONT"),
     kill,
     async restart() {
       await kill();
-      child = await launch(port, args);
+      await rm(join(folder, "dump.rdb"), { force: true });
+      child = await launch(port, folder, args);
       await admin.ping();
     },
     async stop() {
       admin.disconnect();
       await kill();
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }
 
-async function launch(port: number, args: readonly string[]): Promise<ChildProcess> {
+async function launch(port: number, cwd: string, args: readonly string[]): Promise<ChildProcess> {
   const settings = ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
-  const child = spawn("redis-server", [...settings, ...args], { stdio: ["ignore", "pipe", "inherit"] });
-  // The server must not outlive a test run that ends early.
-  const reap = (): void => void child.kill("SIGKILL");
-  process.once("exit", reap);
-  child.once("exit", () => process.off("exit", reap));
+  const child = spawn("redis-server", [...settings, ...args], { cwd, stdio: ["ignore", "pipe", "inherit"] });
+  // The server must not outlive this process, however it ends: the guard's input ends with it.
+  const guard = spawn("sh", ["-c", 'read _; kill -9 "$0"', String(child.pid)], {
+    stdio: ["pipe", "ignore", "ignore"],
+    detached: true,
+  });
+  child.once("exit", () => guard.kill("SIGKILL"));
   let output = "";
   await new Promise<void>((resolve, reject) => {
     child.stdout?.on("data", (chunk: Buffer) => {

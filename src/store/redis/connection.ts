@@ -52,6 +52,8 @@ export class Connection {
     this.redis = new Redis(options.url, {
       ...COMMON_OPTIONS,
       commandTimeout: options.commandTimeoutMs,
+      // A peer that went away without a word is noticed by its silence, and connected to anew.
+      socketTimeout: options.commandTimeoutMs,
       connectionName: "toolcrib",
       retryStrategy: (times) => Math.min(50 * times, RECONNECT_MAX_MS),
     });

@@ -18,7 +18,7 @@ export interface RedisStoreOptions {
   readonly partitions?: number;
   /** LIMITS.windowRevisions and LIMITS.windowBytes if unsaid. */
   readonly window?: Window;
-  /** A command that is not answered within this has failed; 5 s if unsaid. */
+  /** A command that is not answered within this has failed; 3 s if unsaid. */
   readonly commandTimeoutMs?: number;
   /** How long to wait for Redis before going on without; 2 s if unsaid. */
   readonly openTimeoutMs?: number;
@@ -36,7 +36,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     keyPrefix,
     partitions: count,
     logger,
-    commandTimeoutMs: options.commandTimeoutMs ?? 5_000,
+    commandTimeoutMs: options.commandTimeoutMs ?? 3_000,
     openTimeoutMs: options.openTimeoutMs ?? 2_000,
   });
   await connection.open();
@@ -60,7 +60,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
 /** The URL is never repeated: it may hold a password. */
 function checkSettings(url: string, keyPrefix: string): void {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  if (!parsed || (parsed.protocol !== "redis:" && parsed.protocol !== "rediss:"))
+  if (!parsed?.hostname || (parsed.protocol !== "redis:" && parsed.protocol !== "rediss:"))
     throw new Error("the address of Redis must be a URL such as redis://127.0.0.1:6379 or rediss://user:password@host:6380/0");
   if (/[{}]/.test(keyPrefix))
     throw new Error(`the key prefix ${keyPrefix} must not hold braces: they decide where Redis Cluster keeps a key`);

@@ -69,6 +69,8 @@ export class Tail {
       connectionName: "toolcrib-tail",
       blockingTimeout: POLL_WAIT_MS + GRACE_MS,
       blockingTimeoutGrace: GRACE_MS,
+      // Covers what the blocking timeout does not: a peer that accepts the connection and then says nothing.
+      socketTimeout: POLL_WAIT_MS + GRACE_MS,
       retryStrategy: null,
     });
     // The poll that uses it hears of the failure; an idle one is replaced.
