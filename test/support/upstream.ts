@@ -43,9 +43,9 @@ export async function failureOf(work: Promise<unknown>): Promise<UpstreamError> 
   throw new Error("it should have failed");
 }
 
-/** Polls until the condition holds; fails with its last value after 20 s. */
-export async function eventually<T>(look: () => T | Promise<T>, holds: (value: T) => boolean): Promise<T> {
-  const until = performance.now() + 20_000;
+/** Polls until the condition holds; fails with its last value after `ms`, 20 s if unsaid. */
+export async function eventually<T>(look: () => T | Promise<T>, holds: (value: T) => boolean, ms = 20_000): Promise<T> {
+  const until = performance.now() + ms;
   for (;;) {
     const value = await look();
     if (holds(value)) return value;
