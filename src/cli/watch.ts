@@ -69,6 +69,7 @@ class Watcher {
       for await (const message of this.registry.watch({ namespace, filter, resumeToken: this.#token }, signal)) {
         clearTimeout(timer);
         timer = setTimeout(() => silence.abort(), SILENCE_MS);
+        if (this.#failures > 0) this.#say("connected again");
         this.#failures = 0;
         this.#heard(message);
       }

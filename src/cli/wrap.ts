@@ -50,7 +50,7 @@ async function wrap(io: Io, version: string, words: readonly string[], options: 
     title: options.title ?? "",
     tags: options.tag ?? [],
     namespace: options.namespace ?? "",
-    endpoint: options.advertise ?? (target.loopback ? wrapped.url : ""),
+    endpoint: endpointFor(target, wrapped.url, options.advertise),
     // Here the order of leaving is ours: the registry first, then the server.
     deregisterOnExit: false,
     onEvent: narrator(options.id, target, say),
@@ -60,6 +60,11 @@ async function wrap(io: Io, version: string, words: readonly string[], options: 
   await registration.close();
   await wrapped.stop();
   return end?.code ?? 0;
+}
+
+/** What the registry may dial: loopback means this machine to it only if it runs here. Empty: the definitions suffice. */
+export function endpointFor(target: Target, url: string, advertised: string | undefined): string {
+  return advertised ?? (target.loopback ? url : "");
 }
 
 /** Undefined when it was ended before it was up. */

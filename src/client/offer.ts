@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { readDefinition } from "../domain/definition.js";
 import { deriveLabel } from "../domain/label.js";
+import { LIMITS } from "../domain/limits.js";
 import type { DeclaredToolSchema } from "../gen/toolcrib/v1/registry_service_pb.js";
 
 export type DeclaredToolInit = MessageInitShape<typeof DeclaredToolSchema>;
@@ -19,16 +20,24 @@ export interface ToolDefaults {
 /** Whether the definitions travel with the stubs, or the registry fetches them when somebody first asks. */
 export type Carriage = "digests" | "inline";
 
+/** Definitions that travel in one Register; leaves room for the stubs under the limit of a message. */
+const INLINE_BYTES = LIMITS.messageBytes - 1024 * 1024;
+
 /**
  * Declares tools from their definitions as the server sends them. A definition that cannot be read travels as it is, so
- * that the registry names in its answer, and in the server's status, what is wrong with it.
+ * that the registry names in its answer, and in the server's status, what is wrong with it. Where the definitions are too
+ * many for one message, the last ones are left for the registry to fetch.
  */
 export function declareTools(
   definitions: readonly Uint8Array[],
   carriage: Carriage,
   defaults: Readonly<Record<string, ToolDefaults>> = {},
 ): DeclaredToolInit[] {
-  return definitions.map((bytes) => declareTool(bytes, carriage, defaults));
+  let room = carriage === "inline" ? INLINE_BYTES : 0;
+  return definitions.map((bytes) => {
+    room -= bytes.byteLength;
+    return declareTool(bytes, room >= 0 ? carriage : "digests", defaults);
+  });
 }
 
 function declareTool(

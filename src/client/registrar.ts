@@ -59,20 +59,45 @@ const instanceId = randomUUID();
 
 /**
  * Registers an MCP server of the official SDK, v1 or v2, and keeps it registered. Returns at once, never throws because
- * of the registry, never keeps the process alive; trouble goes to `onEvent`. Throws a TypeError when `server` is not a
- * server of the SDK, and a TargetError when the registry's address cannot be read: both are mistakes in the program.
+ * of the registry or its address, never keeps the process alive; trouble goes to `onEvent`. Throws a TypeError when
+ * `server` is not a server of the SDK, which is a mistake in the program.
  */
 export function registerServer(server: object, options: RegisterServerOptions): ServerRegistration {
   const sdk = sdkServer(server);
+  const target = targetOrError(options.registry);
+  if (target instanceof Error) return unregistered(options, target);
   const carriage = options.inline === true || !options.endpoint ? "inline" : "digests";
   const offer: Offer = async () => declareTools(await sdk.list(), carriage, options.toolDefaults);
   let unhook = (): void => undefined;
-  const registration = keepRegistered(registryTarget(options.registry), offer, {
-    ...options,
-    onClose: () => unhook(),
-  });
+  const registration = keepRegistered(target, offer, { ...options, onClose: () => unhook() });
   unhook = sdk.onChange(() => registration.changed());
   return registration;
+}
+
+function targetOrError(given: string | undefined): Target | Error {
+  try {
+    return registryTarget(given);
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+/** A wrong address, often a variable of the environment, must not stop the server either. */
+function unregistered(options: RegisterServerOptions, error: Error): ServerRegistration {
+  const emit = guarded(options.onEvent);
+  queueMicrotask(() => emit({ type: "refused", serverId: options.serverId, error }));
+  return { leaseId: undefined, changed: () => undefined, close: () => Promise.resolve() };
+}
+
+/** A listener's mistake must not be taken for the registry's. */
+function guarded(sink: EventSink = warnOnTrouble): EventSink {
+  return (event) => {
+    try {
+      sink(event);
+    } catch (error) {
+      process.emitWarning(`onEvent of registerServer threw: ${String(error)}`, { type: "ToolcribWarning" });
+    }
+  };
 }
 
 /** The parts of RegisterServerOptions that do not concern the SDK. */
@@ -94,7 +119,7 @@ export function keepRegistered(target: Target, offer: Offer, options: KeepOption
     ttlMs: options.ttlMs ?? LIMITS.leaseDefaultMs,
   };
   let forget = (): void => undefined;
-  const registration = new Registration(agent, identity, offer, options.onEvent ?? warnOnTrouble, random, () => {
+  const registration = new Registration(agent, identity, offer, guarded(options.onEvent), random, () => {
     forget();
     options.onClose?.();
   });

@@ -40,7 +40,7 @@ export class RegistryError extends Error {
 
   /** Whether the same call may succeed later without a change by the caller. */
   get transient(): boolean {
-    return TRANSIENT.has(this.code);
+    return TRANSIENT.has(this.code) && this.reason !== "MESSAGE_TOO_LARGE" && !/larger than max/i.test(this.message);
   }
 }
 

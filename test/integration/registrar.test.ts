@@ -210,6 +210,23 @@ describe("the registrar around a low-level Server", () => {
     await until(() => registry.toolNames("low").join() === "a", "the tool");
   });
 
+  it("does not stop a server over a wrong address, or over a listener that throws", async () => {
+    const made = new ServerV1({ name: "low", version: "1" }, { capabilities: { tools: {} } });
+    const registration = register(made, { registry: "https://nowhere" });
+    const event = await until(() => events.find((e) => e.type === "refused"), "the refusal");
+    expect(event.type === "refused" && event.error.message).toContain("TLS is not supported");
+    await registration.close();
+    const warned = once(process, "warning") as Promise<[Error]>;
+    const other = register(made, {
+      onEvent: () => {
+        throw new Error("listener's own");
+      },
+    });
+    await until(() => other.leaseId, "a lease");
+    expect((await warned)[0].message).toContain("listener's own");
+    expect(registry.registers.length).toBe(1);
+  });
+
   it("refuses what is no server", () => {
     expect(() => registerServer({}, { serverId: "x" })).toThrow(TypeError);
   });
