@@ -3,7 +3,7 @@ import { type Metadata, type ServerInterceptor, status } from "@grpc/grpc-js";
 import { Fault } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
 import { type Deps, UNKNOWN_METHOD, refuse } from "./observe.js";
-import { type CallStatus, ObservedCall } from "./observed-call.js";
+import { type CallKind, type CallStatus, ObservedCall } from "./observed-call.js";
 import type { OpenStreams } from "./open-streams.js";
 import { DETAILS_KEY } from "./status.js";
 
@@ -14,23 +14,39 @@ export interface InterceptorDeps extends Deps {
 }
 
 export function createInterceptor(deps: InterceptorDeps): ServerInterceptor {
-  return (method, call) => {
-    const label = method.path.startsWith("/") ? method.path.slice(1) : UNKNOWN_METHOD;
-    const refusal = (thrown: unknown) => refuse(deps.log, label, call.getPeer(), thrown);
-    let forget = () => {};
-    const observed = new ObservedCall(call, label, method.responseStream, {
-      metrics: deps.metrics,
-      dress: (given) => (isBare(given) ? refusal(explain(given)) : given),
-      refuse: (metadata) => {
-        const size = metadataBytes(metadata);
-        return size > LIMITS.metadataBytes ? refusal(metadataTooLarge(size)) : undefined;
-      },
-      ended: () => forget(),
-    });
-    if (method.responseStream && !deps.endsItself(method.path)) {
-      forget = deps.streams.add((fault) => observed.sendStatus(refusal(fault)));
+  const kinds = new Map<string, CallKind>();
+  const kindOf = (path: string, streaming: boolean): CallKind => {
+    const known = kinds.get(path);
+    if (known) return known;
+    const made = callKind(deps, path, streaming);
+    kinds.set(path, made);
+    return made;
+  };
+  return ({ path, responseStream }, call) => {
+    const observed = new ObservedCall(call, kindOf(path, responseStream));
+    if (responseStream && !deps.endsItself(path)) {
+      const end = (fault: Fault) => observed.sendStatus(refuse(deps.log, labelOf(path), call.getPeer(), fault));
+      observed.onEnd = deps.streams.add(end);
     }
     return observed;
+  };
+}
+
+function labelOf(path: string): string {
+  return path.startsWith("/") ? path.slice(1) : UNKNOWN_METHOD;
+}
+
+function callKind({ log, metrics }: Deps, path: string, streaming: boolean): CallKind {
+  const method = labelOf(path);
+  return {
+    method,
+    streaming,
+    metrics,
+    dress: (given, peer) => (isBare(given) ? refuse(log, method, peer(), explain(given)) : given),
+    judge: (metadata, peer) => {
+      const size = metadataBytes(metadata);
+      return size > LIMITS.metadataBytes ? refuse(log, method, peer(), metadataTooLarge(size)) : undefined;
+    },
   };
 }
 

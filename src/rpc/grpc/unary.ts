@@ -5,6 +5,7 @@ import { Fault } from "../../domain/fault.js";
 import { type Deps, refuse } from "./observe.js";
 import { draining } from "./open-streams.js";
 import type { Answer, UnaryMethod } from "./services.js";
+import { SharedDeadline } from "./shared-deadline.js";
 
 export interface UnaryDeps extends Deps {
   readonly api: RegistryApi;
@@ -17,32 +18,31 @@ const STALE = new Metadata();
 STALE.set("toolcrib-stale", "true");
 
 export function unaryHandler(label: string, method: UnaryMethod, deps: UnaryDeps): handleUnaryCall<Buffer, Buffer> {
+  const shared = new SharedDeadline(deps.defaultDeadlineMs);
   return (call, callback) => {
     let open = true;
-    const settle = (finish: () => void) => {
-      if (!open) return;
+    /** Whether somebody still waits for the answer; asked once, when there is one. */
+    const settle = (): boolean => {
+      const waits = open && !call.cancelled;
       open = false;
-      clearTimeout(timer);
-      finish();
+      if (waiting) shared.delete(waiting);
+      return waits;
     };
     const fail = (thrown: unknown) => {
+      const waits = settle();
       // A bug is logged even when nobody waits for its answer any more.
-      if (!open && thrown instanceof Fault) return;
+      if (!waits && thrown instanceof Fault) return;
       const status = refuse(deps.log, label, call.getPeer(), thrown);
-      settle(() => callback(status));
+      if (waits) callback(status);
     };
     const deadlineMs = remaining(call.getDeadline());
-    const timer = deadlineMs === undefined ? startTimer(deps.defaultDeadlineMs, fail) : undefined;
-    call.on("cancelled", () => settle(() => {}));
-
-    run(method, deps, call.request, deadlineMs).then(
-      (answer) =>
-        settle(() => {
-          if (answer.stale) call.sendMetadata(STALE.clone());
-          callback(null, answer.body);
-        }),
-      fail,
-    );
+    const waiting =
+      deadlineMs === undefined ? shared.add(() => fail(serverDeadline(deps.defaultDeadlineMs))) : undefined;
+    run(method, deps, call.request, deadlineMs).then((answer) => {
+      if (!settle()) return;
+      if (answer.stale) call.sendMetadata(STALE.clone());
+      callback(null, answer.body);
+    }, fail);
   };
 }
 
@@ -65,8 +65,4 @@ function remaining(deadline: Date | number): number | undefined {
 
 function serverDeadline(ms: number): Fault {
   return new Fault("DEADLINE", `no answer within ${ms} ms, the registry's own deadline: set a longer one on the call`);
-}
-
-function startTimer(ms: number, fail: (fault: Fault) => void): NodeJS.Timeout {
-  return setTimeout(() => fail(serverDeadline(ms)), ms);
 }
