@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import type { Sources } from "../config/config.js";
+import { endWithNpx } from "./parent.js";
 import { runCommand } from "./program.js";
 
 const ENDINGS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -34,4 +35,5 @@ async function startRegistry(argv: readonly string[]): Promise<void> {
   process.exit(await serve({ argv, env: process.env }));
 }
 
+endWithNpx(process.env);
 await main(process.argv.slice(2));

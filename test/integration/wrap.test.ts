@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +9,7 @@ import { StreamableHTTPClientTransport as HttpV1 } from "@modelcontextprotocol/s
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { Run } from "../support/cli.js";
-import { processesWith, toolcrib, toolcribDone } from "../support/cli.js";
+import { BIN, processesWith, toolcrib, toolcribDone } from "../support/cli.js";
 import { SmallRegistry, until } from "../support/small-registry.js";
 
 const bin = (name: string) =>
@@ -223,7 +224,7 @@ describe("what wrap passes on", () => {
       registry.address,
       "--",
       process.execPath,
-      fileURLToPath(new URL("../../dist/cli/bin.js", import.meta.url)),
+      BIN,
       "sample",
     ]);
     const url = await until(() => / is served at (\S+)/.exec(run.stderr())?.[1], "the endpoint");
@@ -333,6 +334,17 @@ describe("wrap and its child", () => {
     await until(() => registry.servers.has("wrapped"), "the registration");
     expect(await stop(run)).toEqual([0, null]);
     expect(processesWith(id)).toEqual([]);
+  });
+
+  it("ends when npx, which started it, is ended", async () => {
+    const id = mark();
+    const command = `"${process.execPath}" "${BIN}" wrap --id wrapped --registry ${registry.address} -- "${process.execPath}" "${ODD}" stubborn ${id}; true`;
+    // What npx does: a shell in between, and this variable.
+    const shell = spawn("sh", ["-c", command], { stdio: "ignore", env: { ...process.env, npm_command: "exec" } });
+    await until(() => registry.servers.has("wrapped"), "the registration");
+    shell.kill("SIGTERM");
+    await until(() => registry.servers.size === 0, "the deregistration");
+    await until(() => processesWith(id).length === 0, "the end of all processes");
   });
 
   it("says what is wrong with a command", async () => {
