@@ -30,15 +30,17 @@ export function admitDeclaredTool(tool: DeclaredToolShape, index: number): Admit
   const definition = read?.ok ? read.definition : undefined;
   if (!tool.label && !tool.definition) reasons.add(`${field} holds neither stub nor definition: give at least one`);
   if (tool.label) judgeLabel(tool.label, tool.definition !== undefined, `${field}.stub`, reasons);
-  if (read && !read.ok) for (const reason of read.reasons) reasons.add(`${field}.definition: ${reason}`);
+  // Not through the list, which would count again what is counted already.
+  const inDefinition = read && !read.ok ? read.reasons.map((reason) => `${field}.definition: ${reason}`) : [];
   if (tool.label && definition) compare(tool.label, definition, `${field}.stub`, reasons);
 
-  const label = reasons.empty ? labelOf(tool.label, definition) : undefined;
+  const fine = reasons.empty && inDefinition.length === 0;
+  const label = fine ? labelOf(tool.label, definition) : undefined;
   const size = label ? stubSize(label) : 0;
   if (size > LIMITS.stubBytes)
     reasons.add(`${field}.stub has about ${size} bytes, the limit is ${LIMITS.stubBytes}: shorten its texts and lists`);
   if (label && reasons.empty) return { ok: true, label, definition };
-  return { ok: false, name: visible(declaredName(tool)), reasons: reasons.done() };
+  return { ok: false, name: visible(declaredName(tool)), reasons: [...reasons.done(), ...inDefinition] };
 }
 
 /** Why one declared tool is rejected; empty if it is fine. */
