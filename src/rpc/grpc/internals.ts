@@ -2,7 +2,7 @@
  * The few places that reach into grpc-js where it has no door. Its version is pinned, and each of these has a test that
  * fails when an update moves the furniture.
  */
-import { type Http2Server, type Http2Stream, constants } from "node:http2";
+import { type Http2Server, type Http2Stream, type IncomingHttpHeaders, type ServerHttp2Stream, constants } from "node:http2";
 import type { Server } from "@grpc/grpc-js";
 
 /** What grpc-js keeps for one method. */
@@ -22,6 +22,20 @@ export function handleUnknownMethods(server: Server, handlerFor: (path: string) 
   const handlers = Reflect.get(server, "handlers") as Map<string, unknown>;
   const known = handlers.get.bind(handlers);
   handlers.get = (path: string) => known(path) ?? handlerFor(path);
+}
+
+type ContentTypeCheck = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => boolean;
+
+/** grpc-js answers a request that is not gRPC with HTTP 415 before any interceptor, and tells nobody. */
+export function noticeForeignRequests(server: Server, notice: (contentType: string, peer: string) => void): void {
+  const verify = (Reflect.get(server, "_verifyContentType") as ContentTypeCheck).bind(server);
+  const noticing: ContentTypeCheck = (stream, headers) => {
+    const { remoteAddress, remotePort } = stream.session?.socket ?? {};
+    const isGrpc = verify(stream, headers);
+    if (!isGrpc) notice(headers["content-type"] ?? "", remoteAddress === undefined ? "unknown" : `${remoteAddress}:${remotePort}`);
+    return isGrpc;
+  };
+  Reflect.set(server, "_verifyContentType", noticing);
 }
 
 /** The HTTP/2 listeners behind a bound server: one for each address that its host name stands for. */

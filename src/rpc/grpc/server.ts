@@ -13,7 +13,7 @@ import { LIMITS } from "../../domain/limits.js";
 import { RegistryService } from "../../gen/toolcrib/v1/registry_service_pb.js";
 import { Health } from "./health.js";
 import { createInterceptor } from "./interceptor.js";
-import { type HandlerEntry, handleUnknownMethods, http2Servers } from "./internals.js";
+import { type HandlerEntry, handleUnknownMethods, http2Servers, noticeForeignRequests } from "./internals.js";
 import { GRPC } from "./limits.js";
 import { type RpcMetrics, UNKNOWN_METHOD, refuse } from "./observe.js";
 import { OpenStreams } from "./open-streams.js";
@@ -69,6 +69,10 @@ export async function startGrpc(options: GrpcOptions): Promise<GrpcServer> {
   health.addTo(server);
   addReflection(server);
   handleUnknownMethods(server, (path) => unknownMethod(path, log));
+  noticeForeignRequests(server, (contentType, peer) => {
+    const fields = { method: UNKNOWN_METHOD, peer, http_status: 415, content_type: contentType.slice(0, 100) };
+    log.info(fields, "a call was refused: its content type is not application/grpc");
+  });
   const port = await bind(server, options.address);
   const connections = new Connections();
   for (const listener of http2Servers(server)) connections.watch(listener);
