@@ -6,7 +6,7 @@ import type { Metadata } from "@grpc/grpc-js";
 import { expect } from "vitest";
 import type { ErrorReasonName, StatusName } from "../../src/domain/reasons.js";
 import { callRaw, failing, type ReadError, SERVICE } from "../integration/grpc-support.js";
-import { declared, RemoteRegistry, type RegistryProcess, startRegistry } from "../support/registry.js";
+import { declared, RemoteRegistry, type RegistryProcess, type RemoteWatch, startRegistry } from "../support/registry.js";
 import { eventually } from "../support/upstream.js";
 
 export const ELSEWHERE = "elsewhere";
@@ -100,6 +100,11 @@ export class Target {
     await failing(this.remote.call("getServer", { serverId }));
     await eventually(() => this.registry.output().includes(serverId) && this.registry.output().endsWith("\n"), (seen) => seen);
     return serverId;
+  }
+
+  /** The events of a watch once there are as many. */
+  async eventsUntil(watch: RemoteWatch, count: number): Promise<RemoteWatch["events"]> {
+    return eventually(() => watch.events, (events) => events.length >= count);
   }
 
   /** Everything a reader can see, in both namespaces. */
