@@ -88,7 +88,7 @@ export class RegistryAgent {
     this.#renewing = false;
     this.#failures = failed ? this.#failures + 1 : 0;
     if (this.#holders.size === 0) return;
-    if (failed) this.#wakeAfter(backoffMs(this.#failures, this.#random));
+    if (failed) this.#wakeAfter(Math.min(backoffMs(this.#failures, this.#random), shortestTtl(leases) / 6));
     else this.reschedule();
   }
 
@@ -98,11 +98,10 @@ export class RegistryAgent {
    */
   async #renewSome(leases: readonly [LeaseHolder, HeldLease][]): Promise<boolean> {
     const wanted = leases.map(([, { leaseId, setDigest }]) => ({ leaseId, setDigest }));
-    const shortest = Math.min(...leases.map(([, lease]) => lease.ttlMs));
     try {
       const answer = await this.connection.renew(
         { namespace: this.namespace, leases: wanted },
-        { timeoutMs: Math.min(10_000, Math.max(1_000, shortest / 3)) },
+        { timeoutMs: Math.min(10_000, Math.max(1_000, shortestTtl(leases) / 3)) },
       );
       answer.results.forEach((result, i) => {
         const [holder, lease] = leases[i] ?? [];
@@ -114,6 +113,11 @@ export class RegistryAgent {
       return false;
     }
   }
+}
+
+/** Of several leases the one that ends first sets the pace. */
+function shortestTtl(leases: readonly [LeaseHolder, HeldLease][]): number {
+  return Math.min(...leases.map(([, lease]) => lease.ttlMs));
 }
 
 const shared = new WeakMap<Timers, Map<string, RegistryAgent>>();

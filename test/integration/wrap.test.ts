@@ -215,6 +215,39 @@ describe("what wrap passes on", () => {
     await until(() => definitions().length === 3, "the new tool in the registry");
   });
 
+  it("includes subscriptions of the 2026-07-28 era, under the client's own id", async () => {
+    const id = mark();
+    const { url } = await wrap([ODD, "modern", id]);
+    const meta = {
+      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+      "io.modelcontextprotocol/clientCapabilities": {},
+    };
+    const listen = {
+      jsonrpc: "2.0",
+      id: "sub-1",
+      method: "subscriptions/listen",
+      params: { notifications: { toolsListChanged: true }, _meta: meta },
+    };
+    const leave = new AbortController();
+    const response = await fetch(url, {
+      method: "POST",
+      signal: leave.signal,
+      headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+      body: JSON.stringify(listen),
+    });
+    const reader = response.body!.getReader();
+    let text = "";
+    const read = async (what: string) => {
+      while (!text.includes(what)) text += Buffer.from((await reader.read()).value ?? []).toString();
+    };
+    await read("notifications/subscriptions/acknowledged");
+    const [server] = processesWith(`modern ${id}`).filter((pid) => !processesWith("bin.js wrap").includes(pid));
+    process.kill(server!, "SIGUSR2");
+    await read("notifications/tools/list_changed");
+    expect(text.match(/"io.modelcontextprotocol\/subscriptionId":"sub-1"/g)?.length).toBe(2);
+    leave.abort();
+  });
+
   it("is both eras on one connection, where the child can", async () => {
     const run = toolcrib([
       "wrap",

@@ -37,6 +37,8 @@ export class Relay {
     this.#server = createServer((request, response) => void this.#serve(request, response));
     // A tool call may take as long as it likes; only reading a request is bounded.
     this.#server.requestTimeout = 60_000;
+    // Longer than clients keep an idle connection, so that it is they who close it, and no request meets a closing one.
+    this.#server.keepAliveTimeout = 75_000;
   }
 
   /** Resolves with the endpoint's URL; rejects with a sentence when the port is taken. */
