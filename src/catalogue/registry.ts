@@ -3,6 +3,7 @@ import { Fault, invalidRequest } from "../domain/fault.js";
 import { nameViolations } from "../domain/admission/names.js";
 import { checkRegister } from "../domain/admission/register.js";
 import { DEFAULT_NAMESPACE } from "../domain/ids.js";
+import { LIMITS } from "../domain/limits.js";
 import type { RegistryApi, SchemaLoader, WatchCodec, WatchInput, WatchSink } from "./api.js";
 import { startBackground } from "./background.js";
 import { ConditionPublisher } from "./conditions.js";
@@ -163,14 +164,22 @@ export class Registry implements RegistryApi {
     const namespace = namespaceOf(q.namespace);
     const { fold, stale } = await this.partitionOf(namespace).at(q.minRevision);
     const position = fold.history.head;
-    return { schema: await this.#loading().full({ ...q, namespace }), position, stale };
+    return {
+      schema: await this.#loading().full({ ...q, namespace, deadlineMs: timeToLoad(q.deadlineMs) }),
+      position,
+      stale,
+    };
   }
 
   async schemas(q: Parameters<RegistryApi["schemas"]>[0]) {
     const namespace = namespaceOf(q.namespace);
     const { fold, stale } = await this.partitionOf(namespace).at(q.minRevision);
     const position = fold.history.head;
-    return { results: await this.#loading().batch({ ...q, namespace }), position, stale };
+    return {
+      results: await this.#loading().batch({ ...q, namespace, deadlineMs: timeToLoad(q.deadlineMs) }),
+      position,
+      stale,
+    };
   }
 
   async watch(input: WatchInput, sink: WatchSink) {
@@ -203,6 +212,11 @@ function namespaceOf(asked: string): string {
   const violations = nameViolations("namespace", "namespace", asked);
   if (violations.length > 0) throw invalidRequest(violations);
   return asked;
+}
+
+/** A caller that hears LOAD_PENDING in time knows more than one whose own deadline ended the call, so the answer gets a head start. */
+function timeToLoad(deadlineMs: number | undefined): number | undefined {
+  return deadlineMs === undefined ? undefined : deadlineMs - Math.min(LIMITS.answerMarginMs, deadlineMs / 5);
 }
 
 /** Namespaces are spread by hash; the number of partitions is fixed when a store is created, so this never moves one. */
