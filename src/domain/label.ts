@@ -67,6 +67,12 @@ export function briefOf(description: string): string {
   return textLength(both) <= LIMITS.briefLength ? both : cutText(first.trim(), LIMITS.briefLength);
 }
 
+/** The first sentence alone, within a length in characters. */
+export function firstSentenceOf(description: string, maxLength: number): string {
+  const paragraph = firstParagraph(cleanText(description)).slice(0, SENTENCES_WITHIN);
+  return cutText((firstSentences(paragraph)[0] ?? "").trim(), maxLength);
+}
+
 /** A blank line ends a paragraph, and so does a line that begins a list, a heading or a table. */
 function firstParagraph(text: string): string {
   const lines: string[] = [];
