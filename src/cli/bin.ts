@@ -3,6 +3,7 @@ import type { Sources } from "../config/config.js";
 import { endWithNpx } from "./parent.js";
 import { runCommand } from "./program.js";
 
+const AGAIN_MS = 1_000;
 const ENDINGS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** What main.ts exports for this file; composing the registry is its business alone, and costs nothing here until it is asked for. */
@@ -17,10 +18,13 @@ async function main(argv: readonly string[]): Promise<void> {
     first === undefined ? false : !first.startsWith("-") || ["-h", "--help", "-V", "--version"].includes(first);
   if (!ours) return startRegistry(argv);
   const ending = new AbortController();
+  let askedAt = 0;
   for (const signal of ENDINGS) {
     process.on(signal, () => {
-      // Asked twice, the user does not want to wait; what is left to end ends by its watchdog.
-      if (ending.signal.aborted) process.exit(130);
+      if (!ending.signal.aborted) askedAt = performance.now();
+      // Asked again, the user does not want to wait; what is left to end ends by its watchdog. One Ctrl-C can arrive twice,
+      // from the terminal and from npx, so the second asking has to come later.
+      else if (performance.now() - askedAt > AGAIN_MS) process.exit(130);
       ending.abort();
     });
   }

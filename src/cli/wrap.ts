@@ -4,7 +4,7 @@ import type { RegistrationEvent } from "../client/events.js";
 import { describeRejected } from "../client/events.js";
 import { declareTools } from "../client/offer.js";
 import type { Registration } from "../client/registration.js";
-import { keepRegistered } from "../client/registrar.js";
+import { keepRegistered } from "../client/keep.js";
 import type { Target } from "../client/target.js";
 import { explain } from "./failure.js";
 import type { Io } from "./io.js";

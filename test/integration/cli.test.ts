@@ -253,6 +253,27 @@ describe("the registrar and a registry", () => {
   );
 });
 
+describe("a registry that lost everything", () => {
+  it("hears from its servers again within a renewal", async () => {
+    const port = await freePort();
+    const first = await startRegistry({ store: "memory", port });
+    const server = new McpServerV1({ name: "billing", version: "1" });
+    server.registerTool("refund", { description: "Gives money back." }, () => ({ content: [] }));
+    const registration = registerServer(server, {
+      serverId: "billing",
+      registry: first.grpc,
+      ttlMs: 10_000,
+      deregisterOnExit: false,
+    });
+    onTestFinished(() => registration.close());
+    const lease = await until(() => registration.leaseId, "a lease");
+    await first.kill();
+    const second = await startRegistry({ store: "memory", port });
+    await until(() => registration.leaseId !== undefined && registration.leaseId !== lease, "another lease", 20_000);
+    expect((await at(second.grpc).ls()).map((stub) => stub.toolId)).toEqual(["billing/refund"]);
+  }, 60_000);
+});
+
 describe("watch", () => {
   const event = (n: number) => ({ type: 1, toolId: `s/t${n}`, serverId: "s" });
 

@@ -343,6 +343,13 @@ describe("wrap and its child", () => {
     },
   );
 
+  it("one Ctrl-C that arrives twice is one", async () => {
+    const { run } = await wrap([ODD, "odd"]);
+    run.process.kill("SIGINT");
+    expect(await stop(run, "SIGINT")).toEqual([0, null]);
+    expect(registry.servers.size).toBe(0);
+  });
+
   it("kill -9 of wrap leaves nobody behind", async () => {
     const id = mark();
     const { run } = await wrap([ODD, "stubborn", id]);
