@@ -1,6 +1,6 @@
 import type { Server } from "@grpc/grpc-js";
 import { HealthImplementation } from "grpc-health-check";
-import { SERVICE } from "./services.js";
+import { SERVICE } from "../services.js";
 
 /** `grpc.health.v1` for the whole server (empty name) and for RegistryService: not serving until said otherwise. */
 export class Health {

@@ -2,10 +2,10 @@
 import { type Metadata, type ServerInterceptor, status } from "@grpc/grpc-js";
 import { Fault } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
-import { type Deps, UNKNOWN_METHOD, refuse } from "./observe.js";
+import { type Deps, UNKNOWN_METHOD } from "../observe.js";
+import type { OpenStreams } from "../open-streams.js";
 import { type CallKind, type CallStatus, ObservedCall } from "./observed-call.js";
-import type { OpenStreams } from "./open-streams.js";
-import { DETAILS_KEY } from "./status.js";
+import { DETAILS_KEY, refuse } from "./status.js";
 
 export interface InterceptorDeps extends Deps {
   readonly streams: OpenStreams;

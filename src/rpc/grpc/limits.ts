@@ -11,8 +11,6 @@ export const GRPC = {
   /** Pings on a quiet connection, and the wait for their answer: a dead peer's watches go within 40 s. */
   keepaliveTimeMs: 30_000,
   keepaliveTimeoutMs: 10_000,
-  /** Callers come back after a random time up to this when the replica drains, so that they do not all come at once. */
-  drainRetryMs: 2_000,
   /** A connection without a call has this long to leave by itself when the listener closes. */
   goawayMs: 200,
 } as const;

@@ -1,5 +1,5 @@
 import { type Metadata, ServerInterceptingCall, type ServerInterceptingCallInterface, status } from "@grpc/grpc-js";
-import { type RpcMetrics, codeName } from "./observe.js";
+import { type RpcMetrics, codeName } from "../observe.js";
 
 export type CallStatus = Parameters<ServerInterceptingCallInterface["sendStatus"]>[0];
 type Listener = Parameters<ServerInterceptingCallInterface["start"]>[0];

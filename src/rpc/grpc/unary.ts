@@ -2,10 +2,11 @@
 import { Metadata, type handleUnaryCall } from "@grpc/grpc-js";
 import type { RegistryApi } from "../../catalogue/api.js";
 import { Fault } from "../../domain/fault.js";
-import { type Deps, refuse } from "./observe.js";
-import { draining } from "./open-streams.js";
-import type { Answer, UnaryMethod } from "./services.js";
+import type { Deps } from "../observe.js";
+import { draining } from "../open-streams.js";
+import { type Answer, type UnaryMethod, decode } from "../services.js";
 import { SharedDeadline } from "./shared-deadline.js";
+import { refuse } from "./status.js";
 
 export interface UnaryDeps extends Deps {
   readonly api: RegistryApi;
@@ -55,7 +56,7 @@ async function run(
   if (deps.isDraining() && method.draining === "refused") throw draining();
   if (deadlineMs !== undefined && deadlineMs <= 0)
     throw new Fault("DEADLINE", "the caller's deadline passed before the call began");
-  return method.handle(deps.api, request, { deadlineMs });
+  return method.handle(deps.api, decode(method.input, request), { deadlineMs });
 }
 
 function remaining(deadline: Date | number): number | undefined {

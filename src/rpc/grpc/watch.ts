@@ -4,12 +4,13 @@ import type { RegistryApi, WatchHandle, WatchSink } from "../../catalogue/api.js
 import { Fault } from "../../domain/fault.js";
 import { WatchRequestSchema } from "../../gen/toolcrib/v1/registry_service_pb.js";
 import { asBuffer } from "../answers.js";
+import type { Deps } from "../observe.js";
+import { type OpenStreams, draining } from "../open-streams.js";
+import { WATCH, decode } from "../services.js";
 import { toWatchInput } from "../translate/reads.js";
 import { resetStream } from "./internals.js";
 import { GRPC } from "./limits.js";
-import { type Deps, refuse } from "./observe.js";
-import { type OpenStreams, draining } from "./open-streams.js";
-import { WATCH, decode } from "./services.js";
+import { refuse } from "./status.js";
 
 export interface WatchDeps extends Deps {
   readonly api: RegistryApi;

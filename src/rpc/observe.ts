@@ -1,14 +1,12 @@
-/** What the listener tells of its calls: metrics, and one log line for each refusal. */
-import { status } from "@grpc/grpc-js";
-import type { Logger } from "../../catalogue/ports.js";
-import { refusalOf, wireError } from "../errors.js";
-import { type GrpcStatus, toGrpcStatus } from "./status.js";
+/** What the listeners tell of their calls: metrics, and one log line for each refusal. */
+import type { Logger } from "../catalogue/ports.js";
+import { CODE_OF, type WireError, refusalOf, wireError } from "./errors.js";
 
 interface Counting<L extends string> {
   inc(labels: Readonly<Record<L, string>>, value?: number): void;
 }
 
-/** The metrics that the listener feeds. Those of the ops room fit. */
+/** The metrics that the listeners feed. Those of the ops room fit. */
 export interface RpcMetrics {
   readonly rpcRequests: Counting<"method" | "code">;
   readonly rpcDuration: { observe(labels: Readonly<Record<"method", string>>, seconds: number): void };
@@ -25,12 +23,19 @@ export interface Deps {
 
 export const UNKNOWN_METHOD = "unknown";
 
+const NAME_OF = new Map<number, string>([
+  ...Object.entries(CODE_OF).map(([name, code]) => [code, name] as const),
+  [0, "OK"],
+  [1, "CANCELLED"],
+]);
+
+/** The name of a google.rpc.Code. */
 export function codeName(code: number): string {
-  return status[code] ?? "UNKNOWN";
+  return NAME_OF.get(code) ?? "UNKNOWN";
 }
 
-/** Logs why a call was refused and makes its status. */
-export function refuse(log: Logger, method: string, peer: string, thrown: unknown): GrpcStatus {
+/** Logs why a call was refused, and says it for the caller. */
+export function logRefusal(log: Logger, method: string, peer: string, thrown: unknown): WireError {
   const { fault, incident } = refusalOf(thrown);
   const fields = { method, peer, code: fault.status, reason: fault.reason };
   if (incident !== undefined) log.error({ ...fields, incident, err: fault.cause }, "a call failed by a bug");
@@ -39,5 +44,5 @@ export function refuse(log: Logger, method: string, peer: string, thrown: unknow
     const violations = fault.violations.length > 0 ? { violations: fault.violations.slice(0, 10) } : {};
     log.info({ ...fields, ...violations, ...cause, detail: fault.message.slice(0, 500) }, "a call was refused");
   }
-  return toGrpcStatus(wireError(fault));
+  return wireError(fault);
 }
