@@ -170,6 +170,8 @@ export interface WatchInput {
 
 /** The lazy loader as the registry calls it. */
 export interface SchemaLoader {
+  /** The definition if memory holds it, at once; otherwise undefined. Throws Fault NOT_FOUND. */
+  held(q: { readonly namespace: string; readonly key: SchemaKey; readonly view: SchemaView }): FullSchema | undefined;
   full(q: {
     readonly namespace: string;
     readonly key: SchemaKey;

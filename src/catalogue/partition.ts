@@ -104,9 +104,14 @@ export class Partition {
     return this.#state.live;
   }
 
+  /** The fold that answers a read without `min_revision`. */
+  now(): { fold: Fold; stale: boolean } {
+    return { fold: this.serving(), stale: this.stale };
+  }
+
   /** The fold that answers a read with this `min_revision` (empty: none), once it has seen it. */
   async at(minRevision: string): Promise<{ fold: Fold; stale: boolean }> {
-    if (minRevision === "") return { fold: this.serving(), stale: this.stale };
+    if (minRevision === "") return this.now();
     const wanted = this.#parse(minRevision);
     const until = this.deps.clock.monotonic() + LIMITS.minRevisionWaitMs;
     for (;;) {

@@ -162,13 +162,14 @@ export class Registry implements RegistryApi {
 
   async schema(q: Parameters<RegistryApi["schema"]>[0]) {
     const namespace = namespaceOf(q.namespace);
-    const { fold, stale } = await this.partitionOf(namespace).at(q.minRevision);
+    const partition = this.partitionOf(namespace);
+    // A read in memory waits for nothing, not even for the next turn.
+    const { fold, stale } = q.minRevision === "" ? partition.now() : await partition.at(q.minRevision);
     const position = fold.history.head;
-    return {
-      schema: await this.#loading().full({ ...q, namespace, deadlineMs: timeToLoad(q.deadlineMs) }),
-      position,
-      stale,
-    };
+    const loader = this.#loading();
+    const asked = { namespace, key: q.key, view: q.view };
+    const schema = loader.held(asked) ?? (await loader.full({ ...asked, deadlineMs: timeToLoad(q.deadlineMs) }));
+    return { schema, position, stale };
   }
 
   async schemas(q: Parameters<RegistryApi["schemas"]>[0]) {

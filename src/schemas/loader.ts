@@ -17,7 +17,15 @@ import type { Directory } from "./ports.js";
 
 export type LoadOutcome = Freshness | "pending" | "failed" | "mismatch" | "not-found";
 
+export interface Asked {
+  readonly namespace: string;
+  readonly key: SchemaKey;
+  readonly view: SchemaView;
+}
+
 export interface Loader {
+  /** The definition if memory holds it, at once; otherwise undefined. Throws Fault NOT_FOUND. */
+  held(q: Asked): FullSchema | undefined;
   /**
    * One definition. `deadlineMs` is the time that the caller still has: undefined means LIMITS.loadCallerMs, and more than
    * LIMITS.loadMs is never waited. Throws Fault NOT_FOUND, LOAD_PENDING (the load goes on, and fills memory and store),
@@ -128,10 +136,14 @@ export function createLoader({ definitions, directory, lister, codec, clock, onL
     throw disagrees(now, listing, substitutes(now));
   }
 
+  /** From memory alone. */
+  function inMemory(wanted: Wanted): Loaded | undefined {
+    const held = wanted.digest === "" ? undefined : definitions.held(wanted.namespace, wanted.digest);
+    return held && kept(wanted, held);
+  }
+
   /** The load goes on when its caller leaves: neither the store's read nor the listing belongs to one caller. */
   async function loadInTime(wanted: Wanted, deadlineMs: number | undefined): Promise<Loaded> {
-    const held = wanted.digest === "" ? undefined : definitions.held(wanted.namespace, wanted.digest);
-    if (held) return kept(wanted, held);
     const waitMs = Math.min(Math.max(0, deadlineMs ?? LIMITS.loadCallerMs), LIMITS.loadMs);
     const result = await within(clock, waitMs, load(wanted));
     if (result.kind === "done") return result.value;
@@ -147,16 +159,33 @@ export function createLoader({ definitions, directory, lister, codec, clock, onL
     return part;
   }
 
+  function answer(q: Asked, { blob, freshness }: Loaded): FullSchema {
+    const definition = view(blob.bytes, q.view);
+    onLoad?.(freshness);
+    const toolId = q.key.kind === "tool" ? q.key.toolId : "";
+    return { toolId, definition, digest: blob.digest, freshness, fetchedAtMs: blob.fetchedAtMs };
+  }
+
+  function refused(err: unknown): never {
+    if (err instanceof Fault) onLoad?.(outcomeOf(err));
+    throw err;
+  }
+
+  const held: Loader["held"] = (q) => {
+    try {
+      const loaded = inMemory(want(q.namespace, q.key));
+      return loaded && answer(q, loaded);
+    } catch (err) {
+      return refused(err);
+    }
+  };
+
   const full: Loader["full"] = async (q) => {
     try {
-      const { blob, freshness } = await loadInTime(want(q.namespace, q.key), q.deadlineMs);
-      const definition = view(blob.bytes, q.view);
-      onLoad?.(freshness);
-      const toolId = q.key.kind === "tool" ? q.key.toolId : "";
-      return { toolId, definition, digest: blob.digest, freshness, fetchedAtMs: blob.fetchedAtMs };
+      const wanted = want(q.namespace, q.key);
+      return answer(q, inMemory(wanted) ?? (await loadInTime(wanted, q.deadlineMs)));
     } catch (err) {
-      if (err instanceof Fault) onLoad?.(outcomeOf(err));
-      throw err;
+      return refused(err);
     }
   };
 
@@ -177,8 +206,9 @@ export function createLoader({ definitions, directory, lister, codec, clock, onL
     return cutBatch(toolIds, await Promise.all(results));
   };
 
-  return { full, batch, prime: definitions.prime };
+  return { held, full, batch, prime: definitions.prime };
 }
+
 
 function outcomeOf(fault: Fault): LoadOutcome {
   if (fault.reason === "LOAD_PENDING") return "pending";

@@ -3,12 +3,18 @@ import type { Blob } from "../catalogue/ports.js";
 /** What an entry costs beside its bytes: key, map slot, object. */
 const ENTRY_BYTES = 256;
 
+interface Entry {
+  readonly blob: Blob;
+  used: boolean;
+}
+
 /**
- * Definitions in memory by (namespace, digest), bounded by bytes; the least recently used go first. The first bytes put
+ * Definitions in memory by (namespace, digest), bounded by bytes. The oldest go first, but one that was used since it was
+ * last looked at is passed over once: nearly the least recently used, without moving anything at each use. The first bytes put
  * under a digest stay while they are held (P10).
  */
 export class DefinitionMemory {
-  readonly #entries = new Map<string, Blob>();
+  readonly #entries = new Map<string, Entry>();
   #bytes = 0;
 
   constructor(readonly limitBytes: number) {}
@@ -20,12 +26,10 @@ export class DefinitionMemory {
 
   /** Answers the definition and counts it as used. */
   get(namespace: string, digest: string): Blob | undefined {
-    const key = keyOf(namespace, digest);
-    const blob = this.#entries.get(key);
-    if (!blob) return undefined;
-    this.#entries.delete(key);
-    this.#entries.set(key, blob);
-    return blob;
+    const entry = this.#entries.get(keyOf(namespace, digest));
+    if (!entry) return undefined;
+    entry.used = true;
+    return entry.blob;
   }
 
   has(namespace: string, digest: string): boolean {
@@ -38,17 +42,19 @@ export class DefinitionMemory {
     if (held) return held;
     const own = ownBytes(blob);
     if (costOf(own) > this.limitBytes) return own;
-    this.#entries.set(keyOf(namespace, own.digest), own);
+    this.#makeRoom(costOf(own));
+    this.#entries.set(keyOf(namespace, own.digest), { blob: own, used: false });
     this.#bytes += costOf(own);
-    this.#evict();
     return own;
   }
 
-  #evict(): void {
-    for (const [key, blob] of this.#entries) {
-      if (this.#bytes <= this.limitBytes) return;
+  #makeRoom(bytes: number): void {
+    // A used one goes to the end of the row, where this walk meets it again if all the others were used too.
+    for (const [key, entry] of this.#entries) {
+      if (this.#bytes + bytes <= this.limitBytes) return;
       this.#entries.delete(key);
-      this.#bytes -= costOf(blob);
+      if (entry.used) this.#entries.set(key, { ...entry, used: false });
+      else this.#bytes -= costOf(entry.blob);
     }
   }
 }

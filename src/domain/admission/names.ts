@@ -1,4 +1,5 @@
 import type { Violation } from "../fault.js";
+import { INSTANCE_ID_PATTERN, SLUG_PATTERN, TAG_PATTERN, TOOL_NAME_PATTERN } from "../ids.js";
 import { LIMITS } from "../limits.js";
 import { describeCodePoint, quoted, textLength, textReasons } from "./text.js";
 
@@ -6,6 +7,7 @@ export type NameKind = "namespace" | "server_id" | "instance_id" | "tool_name" |
 
 interface NameRule {
   readonly what: string;
+  readonly whole: RegExp;
   readonly min: number;
   readonly max: number;
   readonly first: RegExp;
@@ -13,7 +15,10 @@ interface NameRule {
   readonly allowed: string;
 }
 
+const DOTS = /^\.+$/;
+
 const SLUG = {
+  whole: SLUG_PATTERN,
   min: 1,
   max: LIMITS.slugLength,
   first: /[a-z0-9]/,
@@ -27,6 +32,7 @@ const RULES: Record<NameKind, NameRule> = {
   server_id: { what: "a server_id", ...SLUG },
   instance_id: {
     what: "an instance_id",
+    whole: INSTANCE_ID_PATTERN,
     min: 8,
     max: 64,
     first: /[A-Za-z0-9._-]/,
@@ -35,6 +41,7 @@ const RULES: Record<NameKind, NameRule> = {
   },
   tool_name: {
     what: "a tool name",
+    whole: TOOL_NAME_PATTERN,
     min: 1,
     max: LIMITS.toolNameLength,
     first: /[A-Za-z0-9_.-]/,
@@ -43,6 +50,7 @@ const RULES: Record<NameKind, NameRule> = {
   },
   tag: {
     what: "a tag",
+    whole: TAG_PATTERN,
     min: 1,
     max: LIMITS.tagLength,
     first: /[a-z0-9]/,
@@ -54,6 +62,7 @@ const RULES: Record<NameKind, NameRule> = {
 /** Why a name is refused, each reason a predicate such as `is empty …`. Empty if it is fine. */
 export function nameReasons(kind: NameKind, value: string): string[] {
   const rule = RULES[kind];
+  if (rule.whole.test(value) && !DOTS.test(value)) return [];
   if (value === "") return [`is empty: ${rule.what} has ${range(rule)} of ${rule.allowed}`];
   const reasons: string[] = [];
   const length = textLength(value);
@@ -64,7 +73,7 @@ export function nameReasons(kind: NameKind, value: string): string[] {
   if (wrong >= 0) {
     const place = `${describeCharacter(points[wrong] ?? "")} at character ${wrong + 1}`;
     reasons.push(`${quoted(value)} holds ${place}: ${rule.what} may hold ${rule.allowed}`);
-  } else if (kind === "tool_name" && /^\.+$/.test(value)) {
+  } else if (kind === "tool_name" && DOTS.test(value)) {
     reasons.push(`${quoted(value)} holds nothing but dots: a tool name needs a letter, a digit, _ or -`);
   }
   return reasons;
