@@ -76,6 +76,17 @@ interface Wanted {
   readonly what: string;
 }
 
+/**
+ * Of a caller's deadline, the part kept for telling it that nothing is here yet: whoever has hung up hears neither why nor
+ * when to ask again.
+ */
+const ANSWER_SHARE = 0.2;
+const ANSWER_MAX_MS = 500;
+
+function waitFor(deadlineMs: number): number {
+  return Math.max(0, deadlineMs - Math.min(ANSWER_MAX_MS, deadlineMs * ANSWER_SHARE));
+}
+
 export function createLoader({ definitions, directory, lister, codec, clock, onLoad }: LoaderDeps): Loader {
   const inputSchemas = new WeakMap<Uint8Array, Uint8Array>();
 
@@ -144,7 +155,7 @@ export function createLoader({ definitions, directory, lister, codec, clock, onL
 
   /** The load goes on when its caller leaves: neither the store's read nor the listing belongs to one caller. */
   async function loadInTime(wanted: Wanted, deadlineMs: number | undefined): Promise<Loaded> {
-    const waitMs = Math.min(Math.max(0, deadlineMs ?? LIMITS.loadCallerMs), LIMITS.loadMs);
+    const waitMs = deadlineMs === undefined ? LIMITS.loadCallerMs : Math.min(waitFor(deadlineMs), LIMITS.loadMs);
     const result = await within(clock, waitMs, load(wanted));
     if (result.kind === "done") return result.value;
     throw loadPending(wanted.what, waitMs, substitutes(wanted.located));

@@ -187,7 +187,7 @@ describe("by digest", () => {
 });
 
 describe("a server that accepts and never answers", () => {
-  it("gets one listing for 200 callers, each of whom hears LOAD_PENDING at its own deadline", async () => {
+  it("gets one listing for 200 callers, each of whom hears LOAD_PENDING while it still listens", async () => {
     const b = loaderBench();
     const names = Array.from({ length: 50 }, (_, i) => `tool_${String(i).padStart(2, "0")}`);
     const digest = (name: string) => digestOfDefinition(definition(name));
@@ -204,8 +204,8 @@ describe("a server that accepts and never answers", () => {
       expect(fault).toMatchObject({ reason: "LOAD_PENDING", substitutes: ["srv/tool_01", "other/x"] });
       expect(fault.retryAfterMs).toBeGreaterThan(0);
     }
-    expect(answeredAt.filter((at) => at === 50)).toHaveLength(100);
-    expect(answeredAt.filter((at) => at === 200)).toHaveLength(100);
+    expect(answeredAt.filter((at) => at > 0 && at < 50)).toHaveLength(100);
+    expect(answeredAt.filter((at) => at > 50 && at < 200)).toHaveLength(100);
     expect(b.upstream.asked).toHaveLength(1);
     expect(b.heard).toEqual(["failed srv timeout"]);
   });
