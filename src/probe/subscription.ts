@@ -59,8 +59,11 @@ export function createSubscription({ upstream, clock, random, logger, server, on
     try {
       await upstream.subscribe(at, () => void (signal.aborted || onNotice()), signal);
     } catch (err) {
-      if (!signal.aborted && failures === 0)
-        logger.info({ ...server, err }, "change notices of a server ended: listing it at its pace, and trying again");
+      if (!signal.aborted && failures === 0) {
+        logger.info({ ...server, err }, "change notices of a server ended: listing it now and at its pace, and trying again");
+        // A stream often ends because its server did, and the next listing by its pace may be minutes away.
+        onNotice();
+      }
     } finally {
       ended.abort();
     }
