@@ -12,6 +12,8 @@ export interface DeclaredTool {
   readonly label: DeclaredLabel | undefined;
   /** Whole definition; undefined when it is to be fetched from the server. */
   readonly definition: Uint8Array | undefined;
+  /** What only the wire can get wrong about this one tool; it is rejected for it. */
+  readonly wireProblem?: string;
 }
 
 export type Offer =

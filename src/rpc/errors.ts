@@ -1,8 +1,7 @@
 /** Faults as callers of any protocol see them: a code, a sentence, and machine-readable details. */
 import { randomBytes } from "node:crypto";
-import { type Message, create, toBinary } from "@bufbuild/protobuf";
-import type { GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { type Any, anyPack, durationFromMs } from "@bufbuild/protobuf/wkt";
+import { type DescMessage, type Message, type MessageShape, create, toBinary } from "@bufbuild/protobuf";
+import { anyPack, durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Fault } from "../domain/fault.js";
 import type { Violation } from "../domain/fault.js";
 import type { StatusName } from "../domain/reasons.js";
@@ -40,8 +39,18 @@ export interface WireError {
   /** google.rpc.Code. */
   readonly code: number;
   readonly message: string;
-  /** An encoded google.rpc.Status. */
-  readonly details: Uint8Array;
+  readonly details: readonly ErrorDetail[];
+}
+
+export interface ErrorDetail {
+  readonly desc: DescMessage;
+  readonly value: Message;
+}
+
+/** An encoded google.rpc.Status. */
+export function statusBytes({ code, message, details }: WireError): Uint8Array {
+  const packed = details.map(({ desc, value }) => anyPack(desc, value));
+  return toBinary(StatusSchema, create(StatusSchema, { code, message, details: packed }));
 }
 
 /** A fault for the caller; `incident` is set when it was not one already, and so is a bug. */
@@ -61,21 +70,21 @@ export function refusalOf(thrown: unknown): Refusal {
 export function wireError(fault: Fault): WireError {
   const code = CODE_OF[fault.status];
   const message = fitMessage(fault.message);
-  const details: Any[] = [pack(ErrorInfoSchema, create(ErrorInfoSchema, errorInfo(fault)))];
+  const details = [detail(ErrorInfoSchema, create(ErrorInfoSchema, errorInfo(fault)))];
   if (fault.retryAfterMs !== undefined) {
     const retryDelay = durationFromMs(Math.max(0, Math.ceil(fault.retryAfterMs)));
-    details.push(pack(RetryInfoSchema, create(RetryInfoSchema, { retryDelay })));
+    details.push(detail(RetryInfoSchema, create(RetryInfoSchema, { retryDelay })));
   }
   if (fault.substitutes.length > 0) {
     const toolIds = fault.substitutes.slice(0, SUBSTITUTES).map((id) => fitValue(id));
-    details.push(pack(SubstitutesSchema, create(SubstitutesSchema, { toolIds })));
+    details.push(detail(SubstitutesSchema, create(SubstitutesSchema, { toolIds })));
   }
   if (fault.violations.length > 0) {
-    const used = details.reduce((sum, d) => sum + d.value.byteLength + d.typeUrl.length, message.length);
+    const used = details.reduce((sum, d) => sum + encodedBytes(d), message.length);
     const fieldViolations = fitViolations(fault.violations, DETAILS_BYTES - used);
-    details.push(pack(BadRequestSchema, create(BadRequestSchema, { fieldViolations })));
+    details.push(detail(BadRequestSchema, create(BadRequestSchema, { fieldViolations })));
   }
-  return { code, message, details: toBinary(StatusSchema, create(StatusSchema, { code, message, details })) };
+  return { code, message, details };
 }
 
 function errorInfo(fault: Fault): { reason: string; domain: string; metadata: Record<string, string> } {
@@ -85,8 +94,13 @@ function errorInfo(fault: Fault): { reason: string; domain: string; metadata: Re
   return { reason: fault.reason, domain: "toolcrib", metadata };
 }
 
-function pack<T extends Message>(schema: GenMessage<T>, message: T): Any {
-  return anyPack(schema, message);
+function detail<D extends DescMessage>(desc: D, value: MessageShape<D>): ErrorDetail {
+  return { desc, value };
+}
+
+/** Inside a Status, with its type's URL. */
+function encodedBytes({ desc, value }: ErrorDetail): number {
+  return toBinary(desc, value).byteLength + "type.googleapis.com/".length + desc.typeName.length;
 }
 
 /** As many as fit, and then how many more there are. */

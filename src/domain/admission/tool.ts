@@ -15,6 +15,8 @@ export interface DeclaredToolShape {
   readonly label: DeclaredLabel | undefined;
   /** Whole definition; undefined when it is to be fetched from the server. */
   readonly definition: Uint8Array | undefined;
+  /** What was wrong with it already as it was sent, as a predicate. */
+  readonly wireProblem?: string;
 }
 
 export type AdmittedTool =
@@ -28,6 +30,7 @@ export function admitDeclaredTool(tool: DeclaredToolShape, index: number): Admit
   const reasons = new ReasonList();
   const read = tool.definition ? readDefinition(tool.definition) : undefined;
   const definition = read?.ok ? read.definition : undefined;
+  if (tool.wireProblem !== undefined) reasons.add(`${field} ${tool.wireProblem}`);
   if (!tool.label && !tool.definition) reasons.add(`${field} holds neither stub nor definition: give at least one`);
   if (tool.label) judgeLabel(tool.label, tool.definition !== undefined, `${field}.stub`, reasons);
   // Not through the list, which would count again what is counted already.

@@ -1,7 +1,7 @@
 import { Metadata } from "@grpc/grpc-js";
 import type { Logger } from "../../catalogue/ports.js";
 import { asBuffer } from "../answers.js";
-import type { WireError } from "../errors.js";
+import { type WireError, statusBytes } from "../errors.js";
 import { logRefusal } from "../observe.js";
 
 export const DETAILS_KEY = "grpc-status-details-bin";
@@ -14,7 +14,7 @@ export interface GrpcStatus {
 
 function toGrpcStatus(error: WireError): GrpcStatus {
   const metadata = new Metadata();
-  metadata.set(DETAILS_KEY, asBuffer(error.details));
+  metadata.set(DETAILS_KEY, asBuffer(statusBytes(error)));
   return { code: error.code, details: error.message, metadata };
 }
 

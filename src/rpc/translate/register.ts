@@ -87,11 +87,16 @@ function toOffer(offer: RegisterRequest["offer"]): Offer {
 }
 
 function toTool(tool: WireTool): DeclaredTool {
-  return {
-    label: tool.stub && toLabel(tool.stub),
+  const label = tool.stub && toLabel(tool.stub);
+  const { definition, definitionJson } = tool;
+  if (definitionJson === "") {
     // A copy: a slice would keep the whole request in memory for as long as the definition is cached.
-    definition: tool.definition.byteLength > 0 ? Uint8Array.from(tool.definition) : undefined,
-  };
+    return { label, definition: definition.byteLength > 0 ? Uint8Array.from(definition) : undefined };
+  }
+  const read = { label, definition: Buffer.from(definitionJson, "utf8") };
+  return definition.byteLength > 0
+    ? { ...read, wireProblem: "holds both definition and definition_json: give one of the two" }
+    : read;
 }
 
 function toLabel(stub: Stub): DeclaredLabel {

@@ -7,7 +7,7 @@ import { ErrorInfoSchema } from "../../../src/gen/google/rpc/error_details_pb.js
 import { StatusSchema } from "../../../src/gen/google/rpc/status_pb.js";
 import { ErrorReason } from "../../../src/gen/toolcrib/v1/error_pb.js";
 import { readFileSync } from "node:fs";
-import { refusalOf, wireError } from "../../../src/rpc/errors.js";
+import { refusalOf, statusBytes, wireError } from "../../../src/rpc/errors.js";
 
 describe("reasons", () => {
   it("are the values of the proto enum, with the status that its comments promise", () => {
@@ -46,15 +46,15 @@ describe("wireError", () => {
         }),
       );
       expect(encodeURI(error.message).length).toBeLessThanOrEqual(1_200);
-      expect(error.details.byteLength * (4 / 3) + encodeURI(error.message).length).toBeLessThan(16 * 1024);
-      expect(fromBinary(StatusSchema, error.details).message).toBe(error.message);
+      expect(statusBytes(error).byteLength * (4 / 3) + encodeURI(error.message).length).toBeLessThan(16 * 1024);
+      expect(fromBinary(StatusSchema, statusBytes(error)).message).toBe(error.message);
     }
   });
 
   it("keeps a resume token whole", () => {
     const token = "t".repeat(512);
     const error = wireError(new Fault("WATCHER_TOO_SLOW", "slow", { metadata: { resume_token: token } }));
-    const info = fromBinary(StatusSchema, error.details).details.map((d) => anyUnpack(d, ErrorInfoSchema))[0];
+    const info = fromBinary(StatusSchema, statusBytes(error)).details.map((d) => anyUnpack(d, ErrorInfoSchema))[0];
     expect(info?.metadata).toEqual({ resume_token: token });
   });
 });
