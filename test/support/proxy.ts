@@ -1,0 +1,58 @@
+/** A wire between two real processes that a test can cut and mend. */
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { onTestFinished } from "vitest";
+
+export interface Wire {
+  readonly port: number;
+  /** Connections accepted so far. */
+  readonly accepted: number;
+  /** Ends every connection and refuses new ones. */
+  cut(): Promise<void>;
+  mend(): Promise<void>;
+}
+
+/** Closed when the test ends. */
+export async function startWire(toPort: number): Promise<Wire> {
+  const sockets = new Set<Socket>();
+  let accepted = 0;
+  const join = (near: Socket): void => {
+    accepted++;
+    const far = connect(toPort, "127.0.0.1");
+    for (const [one, other] of [[near, far], [far, near]] as const) {
+      sockets.add(one);
+      one.on("error", () => other.destroy());
+      one.on("close", () => {
+        sockets.delete(one);
+        other.destroy();
+      });
+    }
+    near.pipe(far);
+    far.pipe(near);
+  };
+  const listen = async (port: number): Promise<Server> => {
+    const server = createServer(join).listen(port, "127.0.0.1");
+    await once(server, "listening");
+    return server;
+  };
+  let server = await listen(0);
+  const { port } = server.address() as AddressInfo;
+  const cut = async (): Promise<void> => {
+    if (!server.listening) return;
+    const closed = once(server, "close");
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  onTestFinished(cut);
+  return {
+    port,
+    get accepted() {
+      return accepted;
+    },
+    cut,
+    async mend() {
+      server = await listen(port);
+    },
+  };
+}
