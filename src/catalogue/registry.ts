@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { Fault, invalidRequest } from "../domain/fault.js";
 import { nameViolations } from "../domain/admission/names.js";
 import { checkRegister } from "../domain/admission/register.js";
+import { EVERYBODY, type Principal } from "../domain/identity.js";
 import { DEFAULT_NAMESPACE } from "../domain/ids.js";
-import { LIMITS } from "../domain/limits.js";
 import type { RegistryApi, SchemaLoader, WatchCodec, WatchInput, WatchSink } from "./api.js";
 import { startBackground } from "./background.js";
 import { ConditionPublisher } from "./conditions.js";
@@ -124,25 +124,34 @@ export class Registry implements RegistryApi {
     return { active: all - lagging, lagging };
   }
 
-  async register(input: Parameters<RegistryApi["register"]>[0]) {
+  async register(input: Parameters<RegistryApi["register"]>[0], caller: Principal = EVERYBODY) {
     const violations = checkRegister(input);
     if (violations.length > 0) throw invalidRequest(violations);
     const namespace = namespaceOf(input.namespace);
-    const { outcome, output } = await register(this.options.deps, this.#part(namespace).writes, namespace, input);
+    const { writes } = this.#part(namespace);
+    const { outcome, output } = await register(this.options.deps, writes, namespace, input, caller);
     this.options.observer.registered(outcome);
     return output;
   }
 
-  async renew(namespace: string, leases: readonly { leaseId: string; setDigest: string }[]) {
+  async renew(
+    namespace: string,
+    leases: readonly { leaseId: string; setDigest: string }[],
+    caller: Principal = EVERYBODY,
+  ) {
     const name = namespaceOf(namespace);
-    const results = await renew(this.partitionOf(name), name, leases);
+    const results = await renew(this.partitionOf(name), name, leases, caller);
     for (const { state } of results) this.options.observer.renewed(state);
     return results;
   }
 
-  async deregister(namespace: string, target: Parameters<RegistryApi["deregister"]>[1]) {
+  async deregister(
+    namespace: string,
+    target: Parameters<RegistryApi["deregister"]>[1],
+    caller: Principal = EVERYBODY,
+  ) {
     const name = namespaceOf(namespace);
-    return deregister(this.#part(name).writes, name, target);
+    return deregister(this.#part(name).writes, name, target, caller);
   }
 
   async stubs(q: Parameters<RegistryApi["stubs"]>[0]) {
@@ -168,7 +177,7 @@ export class Registry implements RegistryApi {
     const position = fold.history.head;
     const loader = this.#loading();
     const asked = { namespace, key: q.key, view: q.view };
-    const schema = loader.held(asked) ?? (await loader.full({ ...asked, deadlineMs: timeToLoad(q.deadlineMs) }));
+    const schema = loader.held(asked) ?? (await loader.full({ ...asked }));
     return { schema, position, stale };
   }
 
@@ -177,7 +186,7 @@ export class Registry implements RegistryApi {
     const { fold, stale } = await this.partitionOf(namespace).at(q.minRevision);
     const position = fold.history.head;
     return {
-      results: await this.#loading().batch({ ...q, namespace, deadlineMs: timeToLoad(q.deadlineMs) }),
+      results: await this.#loading().batch({ ...q, namespace }),
       position,
       stale,
     };
@@ -213,11 +222,6 @@ function namespaceOf(asked: string): string {
   const violations = nameViolations("namespace", "namespace", asked);
   if (violations.length > 0) throw invalidRequest(violations);
   return asked;
-}
-
-/** A caller that hears LOAD_PENDING in time knows more than one whose own deadline ended the call, so the answer gets a head start. */
-function timeToLoad(deadlineMs: number | undefined): number | undefined {
-  return deadlineMs === undefined ? undefined : deadlineMs - Math.min(LIMITS.answerMarginMs, deadlineMs / 5);
 }
 
 /** Namespaces are spread by hash; the number of partitions is fixed when a store is created, so this never moves one. */

@@ -79,8 +79,6 @@ export const LIMITS = {
   foldWaitMs: 1_000,
   /** Deadline of a caller of GetFullSchema for a load; the load itself goes on. */
   loadCallerMs: 200,
-  /** What of a caller's own deadline is kept for the way of the answer. */
-  answerMarginMs: 50,
   /** Deadline of the load itself. */
   loadMs: 15_000,
   /** A failed load is not tried again within this. */
