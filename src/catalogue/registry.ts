@@ -176,8 +176,8 @@ export class Registry implements RegistryApi {
     const { fold, stale } = q.minRevision === "" ? partition.now() : await partition.at(q.minRevision);
     const position = fold.history.head;
     const loader = this.#loading();
-    const asked = { namespace, key: q.key, view: q.view };
-    const schema = loader.held(asked) ?? (await loader.full({ ...asked }));
+    const asked = { ...q, namespace };
+    const schema = loader.held(asked) ?? (await loader.full(asked));
     return { schema, position, stale };
   }
 
@@ -185,11 +185,7 @@ export class Registry implements RegistryApi {
     const namespace = namespaceOf(q.namespace);
     const { fold, stale } = await this.partitionOf(namespace).at(q.minRevision);
     const position = fold.history.head;
-    return {
-      results: await this.#loading().batch({ ...q, namespace }),
-      position,
-      stale,
-    };
+    return { results: await this.#loading().batch({ ...q, namespace }), position, stale };
   }
 
   async watch(input: WatchInput, sink: WatchSink) {

@@ -87,6 +87,8 @@ export const LIMITS = {
   memoryDefinitionBytes: 64 * 1024 * 1024,
   /** Bytes of one upstream response (one page of a listing). */
   upstreamBytes: 32 * 1024 * 1024,
+  /** All headers of one upstream response: what Node's client takes by default, whatever its flags say. */
+  upstreamHeaderBytes: 16 * 1024,
   /** All pages of one listing together: many listings may be held at once. */
   listingBytes: 64 * 1024 * 1024,
   /** Pages of one listing. */
