@@ -3,11 +3,25 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { dirname } from "node:path";
 import { parseArgs } from "node:util";
+import { commit } from "./benches/commit.mjs";
+import { corpusLoad } from "./benches/corpus-load.mjs";
 import { fullSchema } from "./benches/full-schema.mjs";
+import { getStubs } from "./benches/get-stubs.mjs";
+import { listEncoding } from "./benches/list-encoding.mjs";
+import { noStoreCall } from "./benches/no-store-call.mjs";
+import { watchFanout } from "./benches/watch-fanout.mjs";
 import { Scope } from "./support/processes.mjs";
 import { table } from "./support/table.mjs";
 
-const BENCHES = { "full-schema": fullSchema };
+const BENCHES = {
+  "full-schema": fullSchema,
+  "list-encoding": listEncoding,
+  "get-stubs": getStubs,
+  "no-store-call": noStoreCall,
+  "watch-fanout": watchFanout,
+  commit,
+  "corpus-load": corpusLoad,
+};
 
 const { values, positionals } = parseArgs({
   options: { quick: { type: "boolean", default: false }, json: { type: "string" } },

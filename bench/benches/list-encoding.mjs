@@ -1,0 +1,68 @@
+/** A list put together from stored bytes against encoding it anew, in this process. */
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { allFrames, stubPage } from "../../dist/catalogue/stub-pages.js";
+import { NamespaceState, ServerView } from "../../dist/catalogue/state.js";
+import { everything } from "../../dist/domain/filter.js";
+import { EMPTY_STUB } from "../../dist/domain/stub.js";
+import { stubsAnswer } from "../../dist/rpc/answers.js";
+import { stubCodec } from "../../dist/store/codec/stub.js";
+import { wire } from "../support/client.mjs";
+import { interleave, row } from "../support/stats.mjs";
+
+const SERVERS = 20;
+const TOOLS = 50;
+/** Every tenth tool has it. */
+const TAG = "rare";
+const AT_MOST = 0.05;
+const POSITION = { partition: 0, revision: 1, chain: "0123456789abcdef" };
+
+export async function listEncoding(_scope, { quick }) {
+  const ns = catalogue();
+  const all = everything("default");
+  const tagged = { ...all, tagsAll: [TAG] };
+  const schema = wire.GetStubsResponseSchema;
+  const { stubs } = fromBinary(schema, Buffer.concat(allFrames(ns, all)));
+  const encode = (some) => toBinary(schema, create(schema, { stubs: some }));
+  const concatenate = (filter) => Buffer.concat(allFrames(ns, filter));
+  const page = () => stubsAnswer({ ...stubPage(ns, all, 500, ""), position: POSITION, notModified: false, stale: false });
+  const scan = () => encode(stubs.filter((stub) => stub.tags.includes(TAG)));
+  const first = fromBinary(schema, page()).stubs;
+
+  const pairs = [
+    { what: `${stubs.length} stubs, ${encode(stubs).byteLength} B`, ours: () => concatenate(all), theirs: () => encode(stubs), atMost: AT_MOST },
+    { what: `first page again, ${first.length} stubs`, ours: page, theirs: () => encode(first) },
+    { what: `by tag, ${concatenate(tagged).byteLength} B`, ours: () => concatenate(tagged), theirs: scan },
+  ];
+  const rows = [];
+  for (const { what, ours, theirs, atMost } of pairs) {
+    if (fromBinary(schema, ours()).stubs.length !== fromBinary(schema, theirs()).stubs.length) throw new Error(`${what}: the lists differ`);
+    const times = quick ? 100 : 400;
+    for (const warm of [ours, theirs]) micros(warm, times);
+    const rounds = await interleave(quick ? 5 : 15, async () => micros(ours, times * 5), async () => micros(theirs, times));
+    rows.push(row({ what, unit: "µs", rounds, atMost }));
+  }
+  return { rows };
+}
+
+function micros(work, times) {
+  const began = performance.now();
+  for (let i = 0; i < times; i++) work();
+  return ((performance.now() - began) * 1_000) / times;
+}
+
+function catalogue() {
+  const ns = new NamespaceState();
+  for (let s = 0; s < SERVERS; s++) {
+    const serverId = `server-${s}`;
+    const tools = Array.from({ length: TOOLS }, (_, t) => toolOf(serverId, t)).sort((a, b) => (a.name < b.name ? -1 : 1));
+    ns.put(new ServerView({ revision: 1, header: { serverId, availability: "available" }, tools }, stubCodec), 1);
+  }
+  return ns;
+}
+
+function toolOf(serverId, t) {
+  const briefDescription = "Looks up one record by its key and answers all of its fields.";
+  const tags = t % 10 === 0 ? ["read", TAG] : ["read"];
+  const digest = `sha256:${String(t).padStart(64, "0")}`;
+  return stubCodec.encode({ ...EMPTY_STUB, serverId, name: `tool_${t}`, briefDescription, tags: tags.sort(), digest, sizeBytes: 1_000 + t }, true);
+}
