@@ -1,6 +1,7 @@
 /** The use-cases as transports see them: plain values in, plain values or stored bytes out, `Fault` thrown. */
 import type { Filter } from "../domain/filter.js";
 import type { Fault } from "../domain/fault.js";
+import type { Principal } from "../domain/identity.js";
 import type { Position } from "../domain/revision.js";
 import type { Availability, ServerRecord, Tool } from "../domain/server.js";
 import type { StubFields } from "../domain/stub.js";
@@ -190,9 +191,14 @@ export interface SchemaLoader {
 
 /** What every transport calls. */
 export interface RegistryApi {
-  register(input: RegisterInput): Promise<RegisterOutput>;
-  renew(namespace: string, leases: readonly { leaseId: string; setDigest: string }[]): Promise<readonly RenewOutput[]>;
-  deregister(namespace: string, target: DeregisterTarget): Promise<DeregisterOutput>;
+  /** What writes takes the caller, whose ownership is judged; without one the caller is everybody. */
+  register(input: RegisterInput, caller?: Principal): Promise<RegisterOutput>;
+  renew(
+    namespace: string,
+    leases: readonly { leaseId: string; setDigest: string }[],
+    caller?: Principal,
+  ): Promise<readonly RenewOutput[]>;
+  deregister(namespace: string, target: DeregisterTarget, caller?: Principal): Promise<DeregisterOutput>;
   stubs(query: StubsQuery): Promise<StubsPage>;
   servers(q: { namespace: string; pageSize: number; pageToken: string; minRevision: string }): Promise<ServersPage>;
   server(q: {

@@ -1,4 +1,5 @@
-import { invalidRequest } from "../domain/fault.js";
+import { Fault, invalidRequest } from "../domain/fault.js";
+import { mayChange, type Principal } from "../domain/identity.js";
 import { splitToolId } from "../domain/ids.js";
 import { leasePartition } from "../domain/lease.js";
 import type { ServerRecord } from "../domain/server.js";
@@ -11,20 +12,26 @@ export async function deregister(
   writes: Writes,
   namespace: string,
   target: DeregisterTarget,
+  caller: Principal,
 ): Promise<DeregisterOutput> {
   switch (target.kind) {
     case "lease":
-      return ofLease(writes, namespace, target.leaseId);
+      return ofLease(writes, namespace, target.leaseId, caller);
     case "server":
-      return ofServer(writes, namespace, target.serverId);
+      return ofServer(writes, namespace, target.serverId, caller);
     case "tool":
-      return ofTool(writes, namespace, target.toolId);
+      return ofTool(writes, namespace, target.toolId, caller);
     case "none":
       throw invalidRequest([{ field: "target", description: "say what to remove: lease_id, server_id or tool_id" }]);
   }
 }
 
-async function ofLease(writes: Writes, namespace: string, leaseId: string): Promise<DeregisterOutput> {
+async function ofLease(
+  writes: Writes,
+  namespace: string,
+  leaseId: string,
+  caller: Principal,
+): Promise<DeregisterOutput> {
   const { partition } = writes;
   if (leasePartition(leaseId) === undefined) {
     throw invalidRequest([{ field: "lease_id", description: "is not one that this registry gave" }]);
@@ -35,26 +42,55 @@ async function ofLease(writes: Writes, namespace: string, leaseId: string): Prom
   return outputOf(
     await writes.write(namespace, owner.serverId, (record): Decision<boolean> => {
       if (!record?.header.instances.some((i) => i.leaseId === leaseId)) return { kind: "keep", value: false };
+      // A lease of another principal is answered like one that never was.
+      if (!changeable(caller, record)) return { kind: "keep", value: false };
       return { kind: "commit", step: withoutInstances(record, [leaseId], "deregister", true), value: true };
     }),
   );
 }
 
-async function ofServer(writes: Writes, namespace: string, serverId: string): Promise<DeregisterOutput> {
+async function ofServer(
+  writes: Writes,
+  namespace: string,
+  serverId: string,
+  caller: Principal,
+): Promise<DeregisterOutput> {
   await seeServer(writes, namespace, serverId);
   return outputOf(
     await writes.write(namespace, serverId, (record): Decision<boolean> => {
-      return record ? { kind: "commit", step: withoutServer(record), value: true } : { kind: "keep", value: false };
+      if (!record) return { kind: "keep", value: false };
+      requireChangeable(caller, record);
+      return { kind: "commit", step: withoutServer(record), value: true };
     }),
   );
 }
 
-async function ofTool(writes: Writes, namespace: string, toolId: string): Promise<DeregisterOutput> {
+async function ofTool(
+  writes: Writes,
+  namespace: string,
+  toolId: string,
+  caller: Principal,
+): Promise<DeregisterOutput> {
   const id = splitToolId(toolId);
   if (!id)
     throw invalidRequest([{ field: "tool_id", description: `is server_id/tool_name, not ${JSON.stringify(toolId)}` }]);
   await seeServer(writes, namespace, id.serverId);
-  return outputOf(await writes.write(namespace, id.serverId, (record) => withoutTool(record, id.toolName)));
+  return outputOf(
+    await writes.write(namespace, id.serverId, (record) => {
+      if (record) requireChangeable(caller, record);
+      return withoutTool(record, id.toolName);
+    }),
+  );
+}
+
+function changeable(caller: Principal, { header }: ServerRecord): boolean {
+  return mayChange(caller, header.owner, header.namespace, header.serverId);
+}
+
+function requireChangeable(caller: Principal, record: ServerRecord): void {
+  if (changeable(caller, record)) return;
+  const message = `server ${record.header.serverId} was registered by another principal: removing it takes the role operator`;
+  throw new Fault("FORBIDDEN", message, { metadata: { server: record.header.serverId } });
 }
 
 function withoutTool(record: ServerRecord | undefined, toolName: string): Decision<boolean> {

@@ -1,4 +1,5 @@
 import { invalidRequest } from "../domain/fault.js";
+import { mayChange, type Principal } from "../domain/identity.js";
 import { leasePartition, renewAfterMs } from "../domain/lease.js";
 import { LIMITS } from "../domain/limits.js";
 import type { Instance, ServerHeader } from "../domain/server.js";
@@ -16,24 +17,31 @@ export async function renew(
   partition: Partition,
   namespace: string,
   asks: readonly RenewAsk[],
+  caller: Principal,
 ): Promise<RenewOutput[]> {
   if (asks.length > LIMITS.renewLeases) {
     const description = `at most ${LIMITS.renewLeases} leases in one call; these are ${asks.length}`;
     throw invalidRequest([{ field: "leases", description }]);
   }
   const { history } = partition.live();
-  // A lease of another tenant is unknown here, and must not be kept alive from here.
-  const own = asks.filter(({ leaseId }) => {
-    const owner = history.serverOfLease(leaseId);
-    return leasePartition(leaseId) === partition.index && (owner === undefined || owner.namespace === namespace);
-  });
+  // A lease of another tenant or principal is unknown here, and must not be kept alive from here.
+  const isOwn = ({ leaseId }: RenewAsk): boolean => {
+    const at = history.serverOfLease(leaseId);
+    if (leasePartition(leaseId) !== partition.index) return false;
+    if (at === undefined) return true;
+    const owner = history.server(at.namespace, at.serverId)?.record.header.owner ?? "";
+    return at.namespace === namespace && mayChange(caller, owner, namespace, at.serverId);
+  };
+  const own = asks.filter(isOwn);
   const outcomes = new Map<string, RenewOutcome>();
   const ids = own.map((a) => a.leaseId);
   const answers = ids.length === 0 ? [] : await partition.deps.store.leases.renew(ids);
   ids.forEach((id, i) => outcomes.set(id, answers[i] ?? "unknown"));
   return asks.map((ask) => {
     const state = stateOf(partition, namespace, ask, outcomes.get(ask.leaseId) ?? "unknown");
-    return { leaseId: ask.leaseId, state, renewAfterMs: renewDelay(partition, namespace, ask.leaseId) };
+    // Another's lease is unknown here, its length included.
+    const ttlMs = outcomes.has(ask.leaseId) ? ttlOf(partition, namespace, ask.leaseId) : LIMITS.leaseDefaultMs;
+    return { leaseId: ask.leaseId, state, renewAfterMs: renewAfterMs(ttlMs, partition.deps.random.next()) };
   });
 }
 
@@ -58,11 +66,9 @@ function compareSets(header: ServerHeader, instance: Instance, believed: string)
   return current ? "superseded" : "register-again";
 }
 
-/** Another tenant's lease is unknown here, its length included. */
-function renewDelay(partition: Partition, namespace: string, leaseId: string): number {
+function ttlOf(partition: Partition, namespace: string, leaseId: string): number {
   const { history } = partition.live();
   const owner = history.serverOfLease(leaseId);
   const header = owner && history.server(namespace, owner.serverId)?.record.header;
-  const ttlMs = header?.instances.find((i) => i.leaseId === leaseId)?.ttlMs || LIMITS.leaseDefaultMs;
-  return renewAfterMs(ttlMs, partition.deps.random.next());
+  return header?.instances.find((i) => i.leaseId === leaseId)?.ttlMs || LIMITS.leaseDefaultMs;
 }

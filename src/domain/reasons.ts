@@ -8,6 +8,8 @@ export type StatusName =
   | "UNAVAILABLE"
   | "FAILED_PRECONDITION"
   | "PERMISSION_DENIED"
+  | "UNAUTHENTICATED"
+  | "ALREADY_EXISTS"
   | "UNIMPLEMENTED"
   | "DEADLINE_EXCEEDED"
   | "INTERNAL";
@@ -41,6 +43,9 @@ export const STATUS_OF = {
   INTERNAL: "INTERNAL",
   DEADLINE: "DEADLINE_EXCEEDED",
   UNKNOWN_METHOD: "UNIMPLEMENTED",
+  UNAUTHENTICATED: "UNAUTHENTICATED",
+  FORBIDDEN: "PERMISSION_DENIED",
+  NOT_OWNER: "ALREADY_EXISTS",
 } as const satisfies Record<string, StatusName>;
 
 export type ErrorReasonName = keyof typeof STATUS_OF;

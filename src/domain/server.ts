@@ -71,6 +71,8 @@ export interface ServerHeader {
   readonly listedAtMs: number;
   /** Introspected and never listed yet. */
   readonly pending: boolean;
+  /** Id of the principal that registered it first; empty in records from before there were owners. */
+  readonly owner: string;
 }
 
 /** A header with its tools in name order, at the revision that last changed it. */

@@ -14,6 +14,7 @@ export const CODE_OF: Readonly<Record<StatusName, number>> = {
   INVALID_ARGUMENT: 3,
   DEADLINE_EXCEEDED: 4,
   NOT_FOUND: 5,
+  ALREADY_EXISTS: 6,
   PERMISSION_DENIED: 7,
   RESOURCE_EXHAUSTED: 8,
   FAILED_PRECONDITION: 9,
@@ -22,6 +23,7 @@ export const CODE_OF: Readonly<Record<StatusName, number>> = {
   UNIMPLEMENTED: 12,
   INTERNAL: 13,
   UNAVAILABLE: 14,
+  UNAUTHENTICATED: 16,
 };
 
 /**

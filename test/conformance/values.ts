@@ -98,6 +98,7 @@ export function record(
       protocolVersion: "2026-07-28",
       listedAtMs: 7,
       pending: false,
+      owner: "alice",
     },
     tools,
   };

@@ -281,6 +281,7 @@ describe("RegistryService, by a client that loads the .proto at run time", () =>
         protocolVersion: "2025-11-25",
         listedAtMs: 0,
         pending: false,
+        owner: "alice",
       },
       tools: [],
     });

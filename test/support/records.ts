@@ -89,6 +89,7 @@ export function recordOf(tools: readonly Tool[], facts: Partial<ServerHeader> = 
     protocolVersion: "",
     listedAtMs: 0,
     pending: false,
+    owner: "",
     ...facts,
   };
   return { revision, header, tools };

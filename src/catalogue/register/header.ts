@@ -62,6 +62,7 @@ export interface OfferPart {
 export function nextHeader(
   input: RegisterInput,
   namespace: string,
+  owner: string,
   instances: readonly Instance[],
   offer: OfferPart,
 ): ServerHeader {
@@ -74,6 +75,7 @@ export function nextHeader(
     // Any standing instance keeps the server; only a server of leased instances alone can expire.
     retention: instances.some((i) => i.leaseId === "") ? "standing" : "leased",
     instances,
+    owner,
     ...offer,
   };
 }

@@ -1,5 +1,6 @@
 import { diffTools } from "../../domain/change.js";
 import { Fault } from "../../domain/fault.js";
+import { mayTouch, ownerAfter, type Principal } from "../../domain/identity.js";
 import { makeLeaseId, renewAfterMs } from "../../domain/lease.js";
 import { LIMITS } from "../../domain/limits.js";
 import { etagOf, type Instance, type ServerRecord, type Tool } from "../../domain/server.js";
@@ -24,9 +25,16 @@ export interface Answer {
 }
 
 /** Register as one revision or not at all; repeating it changes nothing (P5). The input has passed `checkRegister`. */
-export async function register(deps: Deps, writes: Writes, namespace: string, input: RegisterInput): Promise<Answer> {
+export async function register(
+  deps: Deps,
+  writes: Writes,
+  namespace: string,
+  input: RegisterInput,
+  caller: Principal,
+): Promise<Answer> {
   const { partition } = writes;
   const known = partition.live().history.server(namespace, input.serverId)?.record;
+  requireOwner(caller, known);
   const offer = await prepareOffer(deps, input, known);
   if (input.validateOnly) return { outcome: "validated", output: preview(writes, offer, known) };
   if (offer.blobs.length > 0) {
@@ -34,11 +42,20 @@ export async function register(deps: Deps, writes: Writes, namespace: string, in
     deps.onDefinitions(namespace, offer.blobs);
   }
   const result = await writes.write(namespace, input.serverId, (record) =>
-    decide(writes, namespace, input, offer, record),
+    decide(writes, namespace, input, offer, record, caller),
   );
   const answered = answer(writes, namespace, input, result);
   logRejected(deps, namespace, input.serverId, answered.output.tools);
   return answered;
+}
+
+/** The first registrant of a server_id owns it. Which other principal that is, is nobody else's business. */
+function requireOwner(caller: Principal, record: ServerRecord | undefined): void {
+  if (!record) return;
+  const { owner, namespace, serverId } = record.header;
+  if (mayTouch(caller, owner, namespace)) return;
+  const message = `server ${serverId} was registered first by another principal: choose another server_id, or ask an operator`;
+  throw new Fault("NOT_OWNER", message, { metadata: { server: serverId } });
 }
 
 /** Enough of them to see what is wrong; the server's status and the answer have the rest. */
@@ -63,7 +80,9 @@ async function decide(
   input: RegisterInput,
   offer: PreparedOffer,
   record: ServerRecord | undefined,
+  caller: Principal,
 ): Promise<Decision<Registered>> {
+  requireOwner(caller, record);
   const known = record?.header.instances.find((i) => i.instanceId === instanceIdOf(input));
   if (known && input.requestId !== "" && known.requestId === input.requestId) {
     const tools = offer.outcomes(record, record?.tools ?? []);
@@ -88,7 +107,7 @@ async function decide(
       },
     );
   }
-  return step(writes, namespace, input, offer, record, known);
+  return step(writes, namespace, input, offer, record, known, ownerAfter(record?.header.owner ?? "", caller));
 }
 
 async function step(
@@ -98,6 +117,7 @@ async function step(
   offer: PreparedOffer,
   record: ServerRecord | undefined,
   known: Instance | undefined,
+  owner: string,
 ): Promise<Decision<Registered>> {
   const { partition } = writes;
   const nowMs = partition.deps.clock.now();
@@ -108,6 +128,7 @@ async function step(
   if (
     record &&
     known &&
+    record.header.owner === owner &&
     unchanged(input, record, known, candidate, tools, offer) &&
     (await leaseLives(writes, known))
   ) {
@@ -118,7 +139,7 @@ async function step(
   const keepLease = known !== undefined && known.leaseId !== "" && leased && (await leaseLives(writes, known));
   const leaseId = keepLease ? known.leaseId : leased ? makeLeaseId(partition.index, partition.deps.random.id()) : "";
   const instance = { ...candidate, leaseId };
-  const header = nextHeader(input, namespace, withInstance(record, instance), part);
+  const header = nextHeader(input, namespace, owner, withInstance(record, instance), part);
   return {
     kind: "commit",
     step: { cause: "register", next: { header, tools }, leases: leaseEffects(namespace, input, instance, known) },

@@ -71,6 +71,7 @@ export function fromRecord(
     etag: etagOf(record),
     protocolVersion: header.protocolVersion,
     listedAt: header.listedAtMs > 0 ? timestampFromMs(header.listedAtMs) : undefined,
+    owner: header.owner,
   });
 }
 

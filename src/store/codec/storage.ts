@@ -104,6 +104,7 @@ function wireHeader(header: ServerHeader): MessageInitShape<typeof HeaderSchema>
     protocolVersion: header.protocolVersion,
     listedAtMs: BigInt(header.listedAtMs),
     pending: header.pending,
+    owner: header.owner,
   };
 }
 
@@ -124,6 +125,7 @@ function headerOf(wire: Header): ServerHeader {
     protocolVersion: wire.protocolVersion,
     listedAtMs: Number(wire.listedAtMs),
     pending: wire.pending,
+    owner: wire.owner,
   };
 }
 

@@ -1,0 +1,84 @@
+/** The use-cases as one caller may use them: rights are judged here, for every listener and every RPC. */
+import type { RegistryApi, WatchInput, WatchSink } from "../../catalogue/api.js";
+import { Fault } from "../../domain/fault.js";
+import { type Action, type Principal, may } from "../../domain/identity.js";
+import { DEFAULT_NAMESPACE, splitToolId } from "../../domain/ids.js";
+
+/**
+ * Where reads go that a caller has no grant for: a namespace that nobody can register in, so it is empty for ever. The
+ * answer is that of any empty namespace, whether the one asked for exists or not (P9).
+ */
+export const UNSEEN_NAMESPACE = "unseen.toolcrib";
+
+const NEEDS: Readonly<Record<Action, string>> = { read: "reader", register: "registrant", operate: "operator" };
+
+type Args<N extends keyof RegistryApi> = Parameters<RegistryApi[N]>;
+type Result<N extends keyof RegistryApi> = ReturnType<RegistryApi[N]>;
+
+export class GuardedApi implements RegistryApi {
+  constructor(
+    private readonly api: RegistryApi,
+    private readonly caller: Principal,
+  ) {}
+
+  async register(input: Args<"register">[0]): Promise<Awaited<Result<"register">>> {
+    const namespace = nameOf(input.namespace);
+    if (namespace === UNSEEN_NAMESPACE) throw new Fault("FORBIDDEN", `the namespace ${namespace} is reserved: nobody registers there`);
+    this.require("register", namespace, input.serverId);
+    return this.api.register(input, this.caller);
+  }
+
+  async renew(namespace: string, leases: Args<"renew">[1]): Promise<Awaited<Result<"renew">>> {
+    this.require("register", nameOf(namespace));
+    return this.api.renew(namespace, leases, this.caller);
+  }
+
+  async deregister(namespace: string, target: Args<"deregister">[1]): Promise<Awaited<Result<"deregister">>> {
+    const serverId =
+      target.kind === "server" ? target.serverId : target.kind === "tool" ? splitToolId(target.toolId)?.serverId : undefined;
+    this.require("register", nameOf(namespace), serverId);
+    return this.api.deregister(namespace, target, this.caller);
+  }
+
+  stubs(query: Args<"stubs">[0]): Result<"stubs"> {
+    return this.api.stubs({ ...query, filter: this.seen(query.filter) });
+  }
+
+  servers(query: Args<"servers">[0]): Result<"servers"> {
+    return this.api.servers(this.seen(query));
+  }
+
+  server(query: Args<"server">[0]): Result<"server"> {
+    return this.api.server(this.seen(query));
+  }
+
+  schema(query: Args<"schema">[0]): Result<"schema"> {
+    return this.api.schema(this.seen(query));
+  }
+
+  schemas(query: Args<"schemas">[0]): Result<"schemas"> {
+    return this.api.schemas(this.seen(query));
+  }
+
+  watch(input: WatchInput, sink: WatchSink): Result<"watch"> {
+    return this.api.watch({ ...input, filter: this.seen(input.filter) }, sink);
+  }
+
+  private seen<Q extends { readonly namespace: string }>(query: Q): Q {
+    return may(this.caller, "read", nameOf(query.namespace)) ? query : { ...query, namespace: UNSEEN_NAMESPACE };
+  }
+
+  private require(action: Action, namespace: string, serverId?: string): void {
+    if (!may(this.caller, action, namespace, serverId)) throw forbidden(this.caller, action, namespace, serverId);
+  }
+}
+
+function nameOf(namespace: string): string {
+  return namespace === "" ? DEFAULT_NAMESPACE : namespace;
+}
+
+function forbidden(caller: Principal, action: Action, namespace: string, serverId: string | undefined): Fault {
+  const what = serverId === undefined ? "servers" : `server ${serverId}`;
+  const message = `${caller.id} may not ${action} ${what} in namespace ${namespace}: it takes a grant of the role ${NEEDS[action]} there`;
+  return new Fault("FORBIDDEN", serverId === undefined ? message : `${message} that covers this server_id`);
+}
