@@ -4,6 +4,7 @@ import { Fault } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
 import { type Deps, UNKNOWN_METHOD } from "../observe.js";
 import type { OpenStreams } from "../open-streams.js";
+import { messageTooLarge, metadataTooLarge } from "../sizes.js";
 import { type CallKind, type CallStatus, ObservedCall } from "./observed-call.js";
 import { DETAILS_KEY, refuse } from "./status.js";
 
@@ -60,17 +61,6 @@ function metadataBytes(metadata: Metadata): number {
   return total;
 }
 
-function metadataTooLarge(actual: number): Fault {
-  const limit = LIMITS.metadataBytes;
-  return new Fault(
-    "MESSAGE_TOO_LARGE",
-    `the call's metadata has ${actual} bytes, at most ${limit} are taken: send less`,
-    {
-      metadata: { limit: String(limit), actual: String(actual), part: "metadata" },
-    },
-  );
-}
-
 /** A refusal by grpc-js: it says what went wrong only in words. */
 function isBare(given: CallStatus): boolean {
   switch (given.code) {
@@ -88,7 +78,7 @@ function isBare(given: CallStatus): boolean {
 function explain(given: CallStatus): Fault | Error {
   const words = given.details ?? "";
   if (given.code === status.DEADLINE_EXCEEDED) return new Fault("DEADLINE", "the caller's deadline passed");
-  if (given.code === status.RESOURCE_EXHAUSTED) return messageTooLarge(words);
+  if (given.code === status.RESOURCE_EXHAUSTED) return tooLarge(words);
   if (given.code === status.UNIMPLEMENTED || /deserializ|decompress|grpc-timeout|encoding/i.test(words)) {
     return new Fault("MALFORMED_MESSAGE", `the call is not well-formed gRPC: ${words}`);
   }
@@ -96,15 +86,7 @@ function explain(given: CallStatus): Fault | Error {
 }
 
 /** grpc-js says only `… larger than max (actual vs limit)`; of a compressed message nobody knows how large it would become. */
-function messageTooLarge(words: string): Fault {
-  const sent = words.startsWith("Sent");
-  const limit = String(LIMITS.messageBytes);
+function tooLarge(words: string): Fault {
   const actual = /\((\d+) vs/.exec(words)?.[1];
-  const size = actual === undefined ? "is larger than" : `has ${actual} bytes, which is more than`;
-  const advice = sent ? "ask for a smaller page" : "send it in parts";
-  return new Fault(
-    "MESSAGE_TOO_LARGE",
-    `the ${sent ? "answer" : "message"} ${size} the ${limit} bytes that one message may have: ${advice}`,
-    { metadata: { limit, ...(actual !== undefined && { actual }), part: "message" } },
-  );
+  return messageTooLarge(words.startsWith("Sent") ? "answer" : "message", actual === undefined ? undefined : Number(actual));
 }

@@ -15,6 +15,7 @@ import { Health } from "./health.js";
 import { createInterceptor } from "./interceptor.js";
 import { type HandlerEntry, handleUnknownMethods, http2Servers, noticeForeignRequests } from "./internals.js";
 import { GRPC } from "./limits.js";
+import { RPC } from "../limits.js";
 import { type RpcMetrics, UNKNOWN_METHOD } from "../observe.js";
 import { OpenStreams } from "../open-streams.js";
 import { SERVICE, UNARY, WATCH } from "../services.js";
@@ -31,9 +32,9 @@ export interface GrpcOptions {
   readonly metrics: RpcMetrics;
   /** How long `close` waits for calls under way, ms. */
   readonly graceMs: number;
-  /** For unary callers that set no deadline, ms; GRPC.unaryDeadlineMs if not given. */
+  /** For unary callers that set no deadline, ms; RPC.unaryDeadlineMs if not given. */
   readonly unaryDeadlineMs?: number;
-  /** For watchers that do not read, ms; GRPC.lingerMs if not given. */
+  /** For watchers that do not read, ms; RPC.lingerMs if not given. */
   readonly lingerMs?: number;
 }
 
@@ -119,9 +120,9 @@ function passThrough(): ServiceDefinition {
 function handlers(
   deps: GrpcOptions & { readonly streams: OpenStreams; readonly isDraining: () => boolean },
 ): UntypedServiceImplementation {
-  const unary = { ...deps, defaultDeadlineMs: deps.unaryDeadlineMs ?? GRPC.unaryDeadlineMs };
+  const unary = { ...deps, defaultDeadlineMs: deps.unaryDeadlineMs ?? RPC.unaryDeadlineMs };
   const all: UntypedServiceImplementation = {
-    Watch: watchHandler({ ...deps, lingerMs: deps.lingerMs ?? GRPC.lingerMs }),
+    Watch: watchHandler({ ...deps, lingerMs: deps.lingerMs ?? RPC.lingerMs }),
   };
   for (const [name, method] of Object.entries(UNARY)) all[name] = unaryHandler(`${SERVICE}/${name}`, method, unary);
   return all;

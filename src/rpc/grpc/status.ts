@@ -12,7 +12,7 @@ export interface GrpcStatus {
   readonly metadata: Metadata;
 }
 
-function toGrpcStatus(error: WireError): GrpcStatus {
+export function toGrpcStatus(error: WireError): GrpcStatus {
   const metadata = new Metadata();
   metadata.set(DETAILS_KEY, asBuffer(statusBytes(error)));
   return { code: error.code, details: error.message, metadata };
