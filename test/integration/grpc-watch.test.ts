@@ -2,7 +2,7 @@ import http2 from "node:http2";
 import { afterEach, describe, expect, it } from "vitest";
 import { Fault } from "../../src/domain/fault.js";
 import { createWatchCodec } from "../../src/rpc/watch-codec.js";
-import { GRPC } from "../../src/rpc/grpc/limits.js";
+import { RPC } from "../../src/rpc/limits.js";
 import { type Rig, SERVICE, type Watching, failing, startRig, until } from "./grpc-support.js";
 
 let rig: Rig | undefined;
@@ -126,7 +126,7 @@ describe("a watch", () => {
       return read === 200;
     }, "the reading watcher has everything");
     // The peer's HTTP/2 window takes 64 KiB, this side as much and one message over it.
-    expect(stuck!.written * message.length).toBeLessThan(64 * 1024 + GRPC.watchHighBytes + 3 * message.length);
+    expect(stuck!.written * message.length).toBeLessThan(64 * 1024 + RPC.watchHighBytes + 3 * message.length);
 
     let received = 0;
     stream.on("data", (chunk: Buffer) => {
