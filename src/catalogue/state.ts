@@ -1,12 +1,13 @@
 import { compareText, toolId } from "../domain/ids.js";
 import type { Availability, ServerRecord, Tool } from "../domain/server.js";
+import { Frames } from "./frames.js";
 import type { StubCodec } from "./ports.js";
 
 /** A server as readers need it: its record, and its tools as ready-made list elements. Immutable. */
 export class ServerView {
   /** Servers sorted by this are sorted by tool_id too: `/` sorts after `.` and `-`, so `a.b/x` < `a/x`. */
   readonly sortKey: string;
-  #frames: readonly Uint8Array[] | undefined;
+  #frames: Frames | undefined;
   #byTag: Map<string, readonly number[]> | undefined;
 
   constructor(
@@ -25,8 +26,8 @@ export class ServerView {
   }
 
   /** Encoded list elements in name order; made on first use, kept for good. */
-  frames(): readonly Uint8Array[] {
-    this.#frames ??= this.record.tools.map((t) => this.codec.frame(t, this.record.header.availability));
+  frames(): Frames {
+    this.#frames ??= new Frames(this.record.tools, this.record.header.availability, this.codec);
     return this.#frames;
   }
 

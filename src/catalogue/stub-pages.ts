@@ -1,8 +1,8 @@
 import { Fault } from "../domain/fault.js";
 import { type Filter, filterHash, matchesAvailability, matchesServer, matchesTool } from "../domain/filter.js";
-import { splitToolId } from "../domain/ids.js";
+import { compareText, splitToolId } from "../domain/ids.js";
 import { LIMITS } from "../domain/limits.js";
-import { compareText } from "../domain/ids.js";
+import type { Tool } from "../domain/server.js";
 import { lowerBound, type NamespaceState, type ServerView, toolIdOf } from "./state.js";
 
 export interface Page {
@@ -55,60 +55,91 @@ export function stubPage(ns: NamespaceState | undefined, filter: Filter, pageSiz
 }
 
 function cut(ns: NamespaceState, filter: Filter, hash: string, pageSize: number, after: string): Page {
-  const frames: Uint8Array[] = [];
+  const pieces: Uint8Array[] = [];
+  let count = 0;
   let bytes = 0;
   let last = "";
-  for (const { view, index } of matching(ns, filter, after)) {
-    const frame = view.frames()[index] as Uint8Array;
-    const full = frames.length >= pageSize || (frames.length > 0 && bytes + frame.byteLength > LIMITS.pageBytes);
-    if (full) return { frames: Buffer.concat(frames, bytes), nextPageToken: formatPageToken(hash, last) };
-    frames.push(frame);
-    bytes += frame.byteLength;
-    last = toolIdOf(view, view.record.tools[index] as (typeof view.record.tools)[number]);
+  const page = (nextPageToken: string): Page => ({ frames: Buffer.concat(pieces, bytes), nextPageToken });
+  for (const { view, from, to } of matching(ns, filter, after)) {
+    const frames = view.frames();
+    const fits = frames.fitting(from, Math.min(to, from + pageSize - count), LIMITS.pageBytes - bytes);
+    // A page holds at least one, however large.
+    const end = count === 0 ? Math.max(fits, from + 1) : fits;
+    if (end > from) {
+      const piece = frames.run(from, end);
+      pieces.push(piece);
+      count += end - from;
+      bytes += piece.byteLength;
+      last = toolIdOf(view, view.record.tools[end - 1] as Tool);
+    }
+    if (end < to) return page(formatPageToken(hash, last));
   }
-  return { frames: Buffer.concat(frames, bytes), nextPageToken: "" };
+  return page("");
 }
 
 /** All frames under a filter, in tool_id order. */
 export function allFrames(ns: NamespaceState | undefined, filter: Filter): Uint8Array[] {
   const out: Uint8Array[] = [];
-  if (ns) for (const { view, index } of matching(ns, filter, "")) out.push(view.frames()[index] as Uint8Array);
+  if (!ns) return out;
+  for (const { view, from, to } of matching(ns, filter, "")) {
+    for (let i = from; i < to; i++) out.push(view.frames().run(i, i + 1));
+  }
   return out;
 }
 
-function* matching(ns: NamespaceState, filter: Filter, after: string): Generator<{ view: ServerView; index: number }> {
-  const from = after === "" ? undefined : splitToolId(after);
-  const startKey = from ? `${from.serverId}/` : "";
+/** Tools of one server that follow each other: the indexes `from` up to, without, `to`. Never empty. */
+interface Run {
+  readonly view: ServerView;
+  readonly from: number;
+  readonly to: number;
+}
+
+function* matching(ns: NamespaceState, filter: Filter, after: string): Generator<Run> {
+  const last = after === "" ? undefined : splitToolId(after);
+  const startKey = last ? `${last.serverId}/` : "";
   const start = lowerBound(ns.ordered, (s) => compareText(s.sortKey, startKey));
   for (let s = start; s < ns.ordered.length; s++) {
     const view = ns.ordered[s] as ServerView;
     if (!matchesServer(filter, filter.namespace, view.serverId)) continue;
     if (!matchesAvailability(filter, view.availability)) continue;
-    const afterName = from && view.sortKey === startKey ? from.toolName : undefined;
-    for (const index of candidates(view, filter)) {
-      const tool = view.record.tools[index];
-      if (!tool || (afterName !== undefined && compareText(tool.name, afterName) <= 0)) continue;
-      if (matchesTool(filter, tool)) yield { view, index };
+    const from = last && view.sortKey === startKey ? indexAfter(view, last.toolName) : 0;
+    yield* runs(view, filter, from);
+  }
+}
+
+function indexAfter(view: ServerView, toolName: string): number {
+  const at = view.lowerBound(toolName);
+  return view.record.tools[at]?.name === toolName ? at + 1 : at;
+}
+
+/** By the narrowest index of a server for a filter: a tag's list, or a range of names, which may be everything. */
+function* runs(view: ServerView, filter: Filter, from: number): Generator<Run> {
+  const { tools } = view.record;
+  const tag = filter.tagsAll[0] ?? (filter.tagsAny.length === 1 ? filter.tagsAny[0] : undefined);
+  if (tag !== undefined) {
+    for (const i of view.withTag(tag)) {
+      if (i >= from && matchesTool(filter, tools[i] as Tool)) yield { view, from: i, to: i + 1 };
+    }
+    return;
+  }
+  const named = namesFrom(view, filter.namePrefix, from);
+  if (filter.tagsAny.length === 0) {
+    if (named.from < named.to) yield { view, ...named };
+  } else if (filter.tagsAny.some((t) => view.hasTag(t))) {
+    for (let i = named.from; i < named.to; i++) {
+      if (matchesTool(filter, tools[i] as Tool)) yield { view, from: i, to: i + 1 };
     }
   }
 }
 
-/** The narrowest index of a server for a filter: a tag's list, a name range, or everything. */
-function candidates(view: ServerView, filter: Filter): Iterable<number> {
-  const required = filter.tagsAll[0];
-  if (required !== undefined) return view.withTag(required);
-  const only = filter.tagsAny.length === 1 ? filter.tagsAny[0] : undefined;
-  if (only !== undefined) return view.withTag(only);
-  if (filter.tagsAny.length > 1 && !filter.tagsAny.some((t) => view.hasTag(t))) return [];
-  return namesFrom(view, filter.namePrefix);
-}
-
-function* namesFrom(view: ServerView, prefix: string): Generator<number> {
+/** The tools whose names begin so; they follow each other, because tools are in name order. */
+function namesFrom(view: ServerView, prefix: string, from: number): { from: number; to: number } {
   const { tools } = view.record;
-  for (let i = prefix === "" ? 0 : view.lowerBound(prefix); i < tools.length; i++) {
-    if (!tools[i]?.name.startsWith(prefix)) return;
-    yield i;
-  }
+  if (prefix === "") return { from, to: tools.length };
+  const first = Math.max(from, view.lowerBound(prefix));
+  let to = first;
+  while (tools[to]?.name.startsWith(prefix)) to++;
+  return { from: first, to };
 }
 
 function formatPageToken(hash: string, lastToolId: string): string {
