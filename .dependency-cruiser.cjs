@@ -30,9 +30,9 @@ module.exports = {
     {
       name: "domain-is-pure",
       severity: "error",
-      comment: "the domain does no I/O and knows no protobuf: node:crypto and a JSON parser are all it needs",
+      comment: "the domain does no I/O and knows no protobuf: node:crypto and parsers of JSON and IP addresses are all it needs",
       from: { path: "^src/domain/" },
-      to: { dependencyTypesNot: ["local"], pathNot: "^(node:)?(crypto|util)$|node_modules/jsonc-parser/" },
+      to: { dependencyTypesNot: ["local"], pathNot: "^(node:)?(crypto|util)$|node_modules/(jsonc-parser|ipaddr\\.js)/" },
     },
     {
       name: "no-cycles",
