@@ -43,14 +43,14 @@ describe("a Register that is wrong as a whole", () => {
     [
       "the same tool twice, by label and by definition",
       inline("s", [JSON.stringify(tool("twin"))], {
-        endpoint: "http://127.0.0.1:1/mcp",
+        endpoint: "http://127.0.0.1:3999/mcp",
         declared: { tools: [{ definition: Buffer.from(JSON.stringify(tool("twin"))) }, { stub: { name: "twin" } }] },
       }),
       { fields: ["declared.tools[1].stub.name"], says: ['"twin"', "declared.tools[0]"] },
     ],
     [
       "10,001 tools",
-      { serverId: "s", instanceId: "instance-1", endpoint: "http://127.0.0.1:1", declared: { tools: Array(10_001).fill({ stub: { name: "t" } }) } },
+      { serverId: "s", instanceId: "instance-1", endpoint: "http://127.0.0.1:3999", declared: { tools: Array(10_001).fill({ stub: { name: "t" } }) } },
       { fields: ["declared.tools"], says: ["10000", "10001"] },
     ],
     ["33 tags", declared("s", one, { tags: Array.from({ length: 33 }, (_, i) => `t${i}`) }), { fields: ["tags"], says: ["33", "32"] }],
@@ -177,14 +177,12 @@ describe("endpoints", () => {
   });
 
   it.each([
-    "http://192.0.2.1/mcp",
     "http://169.254.169.254/latest/meta-data",
-    "https://example.com/mcp",
-    "http://[::ffff:192.0.2.1]/mcp",
-    "http://0.0.0.0:3001/mcp",
-    "http://localhost.example.com/mcp",
-  ])("%s is not dialled in this version", async (endpoint) => {
-    const expected: Expected = { code: "PERMISSION_DENIED", reason: "EGRESS_DENIED", says: ["loopback", new URL(endpoint).hostname], metadata: { server_id: "s" } };
+    "http://2852039166/mcp",
+    "http://0xa9.0xfe.0xa9.0xfe/mcp",
+    "http://[::ffff:169.254.169.254]/mcp",
+  ])("%s is never dialled", async (endpoint) => {
+    const expected: Expected = { code: "PERMISSION_DENIED", reason: "EGRESS_DENIED", says: [new URL(endpoint).hostname.replace(/[[\]]/g, "")], metadata: { server_id: "s" } };
     await target.refuses("register", { serverId: "s", instanceId: "instance-1", endpoint, introspect: {} }, expected);
     const lazily = { serverId: "s", instanceId: "instance-1", endpoint, declared: { tools: [{ stub: { name: "t" } }] } };
     await target.refuses("register", lazily, expected);

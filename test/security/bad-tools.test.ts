@@ -64,7 +64,7 @@ describe("tool names", () => {
   });
 
   it.each(cases)("%s, in the label", async (_what, name, says) => {
-    const register = { serverId: "offers", instanceId: "instance-1", endpoint: "http://127.0.0.1:1/mcp", declared: { tools: [{ stub: { name } }] } };
+    const register = { serverId: "offers", instanceId: "instance-1", endpoint: "http://127.0.0.1:3999/mcp", declared: { tools: [{ stub: { name } }] } };
     await target.refuses("register", register, { ...REJECTED, fields: ["declared.tools[0]"], says: [says] });
   });
 
@@ -128,7 +128,7 @@ describe("texts of a label", () => {
   });
 
   it("neither label nor definition", async () => {
-    await target.refuses("register", register([{}], { endpoint: "http://127.0.0.1:1/mcp" }), { ...REJECTED, says: ["neither stub nor definition"] });
+    await target.refuses("register", register([{}], { endpoint: "http://127.0.0.1:3999/mcp" }), { ...REJECTED, says: ["neither stub nor definition"] });
   });
 });
 

@@ -39,9 +39,9 @@ export class Target {
   ) {}
 
   /** With `seed/one` and `seed/two` in `default`, and `hidden/secret_tool` in another namespace. Its owner stops it. */
-  static async start(): Promise<Target> {
+  static async start(args: readonly string[] = []): Promise<Target> {
     const dataDir = await mkdtemp(join(tmpdir(), "toolcrib-bad-"));
-    const registry = await startRegistry({ keep: true, dataDir });
+    const registry = await startRegistry({ keep: true, dataDir, args });
     const target = new Target(registry, new RemoteRegistry(registry.grpc, true));
     const leaseTtl = { seconds: 3_600 };
     await target.remote.call("register", declared("seed", [tool("one"), tool("two")], { leaseTtl, tags: ["seeded"] }));

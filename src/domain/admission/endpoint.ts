@@ -18,7 +18,9 @@ function endpointReasons(url: string): string[] {
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(url)?.[1]?.toLowerCase();
   if (scheme !== undefined && scheme !== "http" && scheme !== "https") {
     const ports = /^[a-z0-9.-]+:\d/i.test(url) ? " (a host and port need http:// before them)" : "";
-    return [...reasons, `has the scheme ${quoted(scheme)}, only http and https are dialled${ports}`];
+    // Before an @ it is not a scheme but a user name or a key, in a URL whose http:// was forgotten.
+    const named = url.includes("@") ? "has another scheme" : `has the scheme ${quoted(scheme)}`;
+    return [...reasons, `${named}, only http and https are dialled${ports}`];
   }
   const parsed = /^https?:\/\//i.test(url) ? parse(url) : undefined;
   if (!parsed) return [...reasons, "is no http or https URL: write it as http://host:port/path"];
