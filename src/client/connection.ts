@@ -3,6 +3,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { ClientReadableStream } from "@grpc/grpc-js";
 import { Client, Metadata, credentials } from "@grpc/grpc-js";
 import { LIMITS } from "../domain/limits.js";
+import { Health } from "../gen/grpc/health/v1/health_pb.js";
 import { RegistryService } from "../gen/toolcrib/v1/registry_service_pb.js";
 import { RegistryError, registryError } from "./registry-error.js";
 import type { Target } from "./target.js";
@@ -67,6 +68,12 @@ export class RegistryConnection {
     return this.#unary("getServer", request, options);
   }
 
+  /** What `grpc.health.v1` says of the whole registry. */
+  health(options?: CallOptions): Promise<MessageShape<typeof Health.method.check.output>> {
+    const { input, output } = Health.method.check;
+    return this.#call(`/${Health.typeName}/Check`, input, output, { service: "" }, options);
+  }
+
   /** Messages of one Watch until it fails (RegistryError), is aborted or the consumer stops; has no deadline. */
   async *watch(request: Input<"watch">, signal?: AbortSignal): AsyncGenerator<Output<"watch">, void> {
     const call = this.#open(request);
@@ -98,24 +105,34 @@ export class RegistryConnection {
     );
   }
 
-  #unary<N extends UnaryName>(name: N, request: Input<N>, options: CallOptions = {}): Promise<Output<N>> {
+  #unary<N extends UnaryName>(name: N, request: Input<N>, options?: CallOptions): Promise<Output<N>> {
     const { input, output } = RegistryService.method[name] as { input: DescMessage; output: DescMessage };
+    const message = request as MessageInitShape<DescMessage>;
+    return this.#call(pathOf(name), input, output, message, options) as Promise<Output<N>>;
+  }
+
+  #call<I extends DescMessage, O extends DescMessage>(
+    path: string,
+    input: I,
+    output: O,
+    request: MessageInitShape<I>,
+    options: CallOptions = {},
+  ): Promise<MessageShape<O>> {
     const deadline = Date.now() + (options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
     const { signal } = options;
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(new RegistryError("the call was cancelled", { code: "CANCELLED" }));
-      const message = create(input, request as MessageInitShape<DescMessage>);
       const call = this.#client.makeUnaryRequest(
-        pathOf(name),
+        path,
         encoder(input),
         decoder(output),
-        message,
+        create(input, request),
         new Metadata(),
         { deadline },
         (error, answer) => {
           signal?.removeEventListener("abort", cancel);
           if (error) reject(this.#explain(error));
-          else resolve(answer as Output<N>);
+          else resolve(answer as MessageShape<O>);
         },
       );
       const cancel = (): void => call.cancel();
