@@ -6,10 +6,13 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findNodeAtLocation, type Node, parseTree } from "jsonc-parser";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { definitionDigest } from "../../src/domain/digest.js";
 import { RemoteRegistry, startRegistry } from "../support/registry.js";
 import { startFixture } from "../support/servers.js";
+
+// Whole processes on a machine that may be slow; each wait has its own end.
+vi.setConfig({ testTimeout: 60_000 });
 
 const SMALL = fileURLToPath(new URL("../fixtures/corpus", import.meta.url));
 const LARGE = fileURLToPath(new URL("../../../shared/corpus/mcp-servers", import.meta.url));
@@ -29,7 +32,9 @@ interface Harvest {
 }
 
 function harvestsIn(folder: string): Harvest[] {
-  const files = readdirSync(folder).filter((name) => name.endsWith(".json")).sort();
+  const files = readdirSync(folder)
+    .filter((name) => name.endsWith(".json"))
+    .sort();
   return files.map((name) => readHarvest(join(folder, name)));
 }
 
@@ -49,21 +54,36 @@ async function serveAndRegister(api: RemoteRegistry, harvest: Harvest, era: stri
   const request = { serverId: harvest.serverId, endpoint: server.url, standing: true, introspect: {} };
   const answer = await api.call("register", request, 30_000);
   expect(answer.pending, harvest.serverId).toBe(false);
-  expect(answer.tools.filter((t: { outcome: string }) => t.outcome === "OUTCOME_REJECTED"), harvest.serverId).toEqual([]);
+  expect(
+    answer.tools.filter((t: { outcome: string }) => t.outcome === "OUTCOME_REJECTED"),
+    harvest.serverId,
+  ).toEqual([]);
   const { server: known } = await api.call("getServer", { serverId: harvest.serverId });
-  expect(known).toMatchObject({ toolCount: harvest.tools.size, rejectedCount: 0, protocolVersion: era === "modern" ? "2026-07-28" : "2025-11-25" });
+  expect(known).toMatchObject({
+    toolCount: harvest.tools.size,
+    rejectedCount: 0,
+    protocolVersion: era === "modern" ? "2026-07-28" : "2025-11-25",
+  });
   await expectVerbatim(api, harvest);
   await server.stop();
 }
 
 /** Every definition by every way to ask for it. */
 async function expectVerbatim(api: RemoteRegistry, { serverId, tools }: Harvest): Promise<void> {
-  for (const [view, part] of [["SCHEMA_VIEW_FULL", "text"], ["SCHEMA_VIEW_INPUT_ONLY", "inputSchema"]] as const) {
-    const got = await batches(api, [...tools.keys()].map((name) => `${serverId}/${name}`), view);
+  for (const [view, part] of [
+    ["SCHEMA_VIEW_FULL", "text"],
+    ["SCHEMA_VIEW_INPUT_ONLY", "inputSchema"],
+  ] as const) {
+    const got = await batches(
+      api,
+      [...tools.keys()].map((name) => `${serverId}/${name}`),
+      view,
+    );
     for (const [name, sent] of tools) {
       // Compared as booleans first: a difference in a large text is slow to print.
       const bytes = got.get(`${serverId}/${name}`);
-      if (!bytes?.equals(Buffer.from(sent[part]))) expect(bytes?.toString(), `${serverId}/${name} ${view}`).toBe(sent[part]);
+      if (!bytes?.equals(Buffer.from(sent[part])))
+        expect(bytes?.toString(), `${serverId}/${name} ${view}`).toBe(sent[part]);
     }
   }
   const left = [...tools];
@@ -133,8 +153,13 @@ async function roundTrip(harvests: readonly Harvest[], era: string): Promise<voi
   const again = new RemoteRegistry((await startRegistry({ dataDir: registry.dataDir })).grpc);
   await expectListed(again, harvests);
   for (const { serverId, tools } of harvests) {
-    const got = await batches(again, [...tools.keys()].map((name) => `${serverId}/${name}`), "SCHEMA_VIEW_FULL");
-    for (const [name, sent] of tools) expect(got.get(`${serverId}/${name}`)?.equals(Buffer.from(sent.text)), `${serverId}/${name}`).toBe(true);
+    const got = await batches(
+      again,
+      [...tools.keys()].map((name) => `${serverId}/${name}`),
+      "SCHEMA_VIEW_FULL",
+    );
+    for (const [name, sent] of tools)
+      expect(got.get(`${serverId}/${name}`)?.equals(Buffer.from(sent.text)), `${serverId}/${name}`).toBe(true);
   }
 }
 

@@ -6,10 +6,20 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { status } from "@grpc/grpc-js";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { detailsOf, refusalOf } from "../support/details.js";
-import { declared, type RegistryProcess, RemoteRegistry, type RemoteWatch, startRegistry, temporaryFolder } from "../support/registry.js";
+import {
+  declared,
+  type RegistryProcess,
+  RemoteRegistry,
+  type RemoteWatch,
+  startRegistry,
+  temporaryFolder,
+} from "../support/registry.js";
 import { eventually } from "../support/upstream.js";
+
+// Whole processes on a machine that may be slow; each wait has its own end.
+vi.setConfig({ testTimeout: 60_000 });
 
 const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 const tool = (name: string, description = `Does ${name}`) => ({ name, description, inputSchema: { type: "object" } });
@@ -40,7 +50,10 @@ const sentences = (text: string): string[] => text.split("\n").filter((line) => 
 describe("a start", () => {
   it("prints three lines to paste next, and serves livez, readyz and metrics", async () => {
     const registry = await startRegistry();
-    const pasted = registry.output().split("\n").filter((line) => line.startsWith("  npx toolcrib "));
+    const pasted = registry
+      .output()
+      .split("\n")
+      .filter((line) => line.startsWith("  npx toolcrib "));
     expect(pasted).toHaveLength(3);
     for (const line of pasted) expect(line).toContain(`--registry ${registry.grpc}`);
     expect(await (await fetch(`${registry.ops}/livez`)).text()).toContain("live");
@@ -56,11 +69,17 @@ describe("a start", () => {
       TOOLCRIB_DATA_DIR: join(folder, "by-variable"),
       TOOLCRIB_LOG_LEVEL: "noise",
     };
-    const child = spawn(process.execPath, [MAIN, "--log-level", "error"], { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } });
+    const child = spawn(process.execPath, [MAIN, "--log-level", "error"], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...env },
+    });
     onTestFinished(() => void child.kill("SIGKILL"));
     let text = "";
     child.stdout.on("data", (chunk: Buffer) => void (text += chunk.toString()));
-    await eventually(() => text, (t) => t.includes("is up: gRPC 127.0.0.1:"));
+    await eventually(
+      () => text,
+      (t) => t.includes("is up: gRPC 127.0.0.1:"),
+    );
     expect(text).toContain(`embedded in ${join(folder, "by-variable")}`);
     expect(text.split("\n").filter((line) => line.startsWith("{"))).toEqual([]);
     child.kill("SIGTERM");
@@ -72,8 +91,18 @@ describe("a start", () => {
     const ended = await runToEnd(args, { TOOLCRIB_MAX_WATCHERS: "-3", TOOLCRIB_GRACE: "soon", TOOLCRIB_NO_SUCH: "1" });
     expect(ended.code).toBe(1);
     const told = sentences(ended.stderr);
-    for (const part of ["--grpc-address", "--store", "--surprise", "TOOLCRIB_MAX_WATCHERS", "TOOLCRIB_GRACE", "TOOLCRIB_NO_SUCH"]) {
-      expect(told.filter((line) => line.includes(part)), part).toHaveLength(1);
+    for (const part of [
+      "--grpc-address",
+      "--store",
+      "--surprise",
+      "TOOLCRIB_MAX_WATCHERS",
+      "TOOLCRIB_GRACE",
+      "TOOLCRIB_NO_SUCH",
+    ]) {
+      expect(
+        told.filter((line) => line.includes(part)),
+        part,
+      ).toHaveLength(1);
     }
     expect(ended.stdout + ended.stderr).not.toContain("secret");
     expect(ended.stderr).not.toMatch(/\n\s+at /);
@@ -101,9 +130,17 @@ describe("a start that cannot be", () => {
 
   it("says that a port is taken, for both listeners", async () => {
     const other = await startRegistry({ store: "memory" });
-    expectOneSentence(await runToEnd(["--grpc-address", other.grpc, "--ops-address", "127.0.0.1:0", "--store", "memory"]), other.grpc, "--grpc-address");
+    expectOneSentence(
+      await runToEnd(["--grpc-address", other.grpc, "--ops-address", "127.0.0.1:0", "--store", "memory"]),
+      other.grpc,
+      "--grpc-address",
+    );
     const ops = other.ops.replace("http://", "");
-    expectOneSentence(await runToEnd(["--grpc-address", "127.0.0.1:0", "--ops-address", ops, "--store", "memory"]), ops, "--ops-address");
+    expectOneSentence(
+      await runToEnd(["--grpc-address", "127.0.0.1:0", "--ops-address", ops, "--store", "memory"]),
+      ops,
+      "--ops-address",
+    );
   });
 
   it("says that another process holds the data folder", async () => {
@@ -126,7 +163,18 @@ describe("a start that cannot be", () => {
   });
 
   it("says that a host cannot be listened on", async () => {
-    expectOneSentence(await runToEnd(["--grpc-address", "203.0.113.1:7850", "--insecure", "--ops-address", "127.0.0.1:0", "--store", "memory"]), "203.0.113.1");
+    expectOneSentence(
+      await runToEnd([
+        "--grpc-address",
+        "203.0.113.1:7850",
+        "--insecure",
+        "--ops-address",
+        "127.0.0.1:0",
+        "--store",
+        "memory",
+      ]),
+      "203.0.113.1",
+    );
   });
 });
 
@@ -134,14 +182,21 @@ describe("kill -9 of the embedded registry", () => {
   const ROUNDS = 4;
 
   /** Registers without pause until the registry is gone; answers the acknowledged names. */
-  async function registerUntilGone(registry: RegistryProcess, round: number, acknowledged: Map<string, string>): Promise<void> {
+  async function registerUntilGone(
+    registry: RegistryProcess,
+    round: number,
+    acknowledged: Map<string, string>,
+  ): Promise<void> {
     const client = new RemoteRegistry(registry.grpc);
     let n = 0;
     const lane = async (): Promise<void> => {
       for (;;) {
         const id = `s${round}-${n++}`;
         try {
-          const answer = await client.call("register", declared(id, [tool("a", id), tool("b", id)], { instanceId: "instance-1", leaseTtl: { seconds: 3600 } }));
+          const answer = await client.call(
+            "register",
+            declared(id, [tool("a", id), tool("b", id)], { instanceId: "instance-1", leaseTtl: { seconds: 3600 } }),
+          );
           acknowledged.set(id, answer.tools[0].digest);
         } catch {
           return;
@@ -150,12 +205,17 @@ describe("kill -9 of the embedded registry", () => {
     };
     const before = acknowledged.size;
     const lanes = [lane(), lane(), lane(), lane()];
-    await eventually(() => acknowledged.size - before, (done) => done >= 15 + 10 * round);
+    await eventually(
+      () => acknowledged.size - before,
+      (done) => done >= 15 + 10 * round,
+    );
     await registry.kill();
     await Promise.all(lanes);
   }
 
-  it("in mid-Register loses nothing that was acknowledged, and watchers resume with their token", { timeout: 120_000 }, async () => {
+  it("in mid-Register loses nothing that was acknowledged, and watchers resume with their token", {
+    timeout: 120_000,
+  }, async () => {
     const dataDir = await temporaryFolder();
     const acknowledged = new Map<string, string>();
     const heard: string[] = [];
@@ -165,9 +225,16 @@ describe("kill -9 of the embedded registry", () => {
       const client = new RemoteRegistry(registry.grpc);
       const watch: RemoteWatch = client.watch(token === "" ? {} : { resumeToken: token });
       if (token === "") await watch.ready();
-      else await eventually(() => watch.bookmarks, (n) => n > 0);
+      else
+        await eventually(
+          () => watch.bookmarks,
+          (n) => n > 0,
+        );
       await registerUntilGone(registry, round, acknowledged);
-      await eventually(() => watch.error?.code, (code) => code === status.UNAVAILABLE);
+      await eventually(
+        () => watch.error?.code,
+        (code) => code === status.UNAVAILABLE,
+      );
       heard.push(...watch.told);
       token = watch.token;
       expect(token).not.toBe("");
@@ -175,7 +242,10 @@ describe("kill -9 of the embedded registry", () => {
     const last = await startRegistry({ dataDir });
     const client = new RemoteRegistry(last.grpc);
     const watch = client.watch({ resumeToken: token });
-    await eventually(() => watch.bookmarks, (n) => n > 0);
+    await eventually(
+      () => watch.bookmarks,
+      (n) => n > 0,
+    );
     heard.push(...watch.told);
 
     const listed = await client.toolIds();
@@ -206,8 +276,14 @@ describe("SIGTERM", () => {
 
     expect(await registry.stop()).toBe(0);
     for (const watch of watches) {
-      await eventually(() => watch.error, (error) => error !== undefined);
-      expect(detailsOf(watch.error as NonNullable<typeof watch.error>)).toMatchObject({ code: status.UNAVAILABLE, reason: "DRAINING" });
+      await eventually(
+        () => watch.error,
+        (error) => error !== undefined,
+      );
+      expect(detailsOf(watch.error as NonNullable<typeof watch.error>)).toMatchObject({
+        code: status.UNAVAILABLE,
+        reason: "DRAINING",
+      });
     }
     silent.destroy();
     expect(registry.logs().some((line) => line["msg"] === "stopped")).toBe(true);
@@ -231,6 +307,8 @@ describe("SIGTERM", () => {
     const second = await startRegistry({ dataDir: first.dataDir });
     const client = new RemoteRegistry(second.grpc);
     expect(await client.toolIds()).toEqual(["kept/a"]);
-    expect(await refusalOf(client.call("getFullSchema", { toolId: "kept/b" }))).toMatchObject({ code: status.NOT_FOUND });
+    expect(await refusalOf(client.call("getFullSchema", { toolId: "kept/b" }))).toMatchObject({
+      code: status.NOT_FOUND,
+    });
   });
 });

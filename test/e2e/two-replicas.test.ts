@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { status } from "@grpc/grpc-js";
-import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { definitionDigest } from "../../src/domain/digest.js";
 import { SeededRandom } from "../support/fake-clock.js";
 import { listedTexts } from "../support/mcp.js";
@@ -11,6 +11,9 @@ import { flush, redisForTest, type Replica, resume, startPair, startReplicaOn, t
 import { declared } from "../support/registry.js";
 import { startFixture } from "../support/servers.js";
 import { eventually } from "../support/upstream.js";
+
+// Whole processes on a machine that may be slow; each wait has its own end.
+vi.setConfig({ testTimeout: 60_000 });
 
 const tool = (name: string, description = `Does ${name}`) => ({ name, description, inputSchema: { type: "object" } });
 const DEPLOYED = fileURLToPath(new URL("../fixtures/client/deployed-process.mjs", import.meta.url));
@@ -37,7 +40,9 @@ describe.skipIf(inject("redisServer") === "")("two replicas", () => {
     }
   });
 
-  it("kill -9 of either while registering loses nothing acknowledged; watchers resume on the other, no gap, no duplicate", { timeout: 120_000 }, async () => {
+  it("kill -9 of either while registering loses nothing acknowledged; watchers resume on the other, no gap, no duplicate", {
+    timeout: 120_000,
+  }, async () => {
     const seed = Math.floor(Math.random() * 1e9);
     const random = new SeededRandom(seed);
     const redis = await redisForTest();
@@ -52,7 +57,10 @@ describe.skipIf(inject("redisServer") === "")("two replicas", () => {
       for (let i = lane; !over; i++) {
         const replica = pair[i % 2] as Replica;
         const id = `s${next++}`;
-        const done = await replica.api.call("register", declared(id, [tool("t")], HOUR), 5_000).then(() => true, () => false);
+        const done = await replica.api.call("register", declared(id, [tool("t")], HOUR), 5_000).then(
+          () => true,
+          () => false,
+        );
         if (done) acknowledged.add(id);
         else await new Promise((resolve) => setTimeout(resolve, 20));
       }
@@ -61,11 +69,17 @@ describe.skipIf(inject("redisServer") === "")("two replicas", () => {
     for (let round = 0; round < 4; round++) {
       const before = acknowledged.size;
       const moment = before + 10 + Math.floor(random.next() * 40);
-      await eventually(() => acknowledged.size, (n) => n >= moment);
+      await eventually(
+        () => acknowledged.size,
+        (n) => n >= moment,
+      );
       // The watcher always sits on the replica that dies, and goes on at the other one.
       const [dying, other] = pair;
       await dying.process.kill();
-      await eventually(() => watch.error?.code, (code) => code === status.UNAVAILABLE);
+      await eventually(
+        () => watch.error?.code,
+        (code) => code === status.UNAVAILABLE,
+      );
       heard.push(...watch.told);
       expect(watch.token, `seed ${seed}`).not.toBe("");
       watch = await resume(other.api, watch.token);
@@ -97,15 +111,24 @@ describe.skipIf(inject("redisServer") === "")("two replicas", () => {
     }
     await flush(b.api, [watch], "marker");
     heard.push(...watch.told);
-    expect(heard.filter((told) => !told.includes("marker"))).toEqual(Array.from({ length: 12 }, (_, i) => `REGISTERED s${i}/t`));
+    expect(heard.filter((told) => !told.includes("marker"))).toEqual(
+      Array.from({ length: 12 }, (_, i) => `REGISTERED s${i}/t`),
+    );
   });
 
   it("stubs with digests but no definition: the server is asked when somebody first wants one, and only then", async () => {
     const { a, b } = await startPair();
-    const server = await startFixture("corpus-server.mjs", [fileURLToPath(new URL("../fixtures/corpus/time.json", import.meta.url))]);
+    const server = await startFixture("corpus-server.mjs", [
+      fileURLToPath(new URL("../fixtures/corpus/time.json", import.meta.url)),
+    ]);
     const texts = [...(await listedTexts(server.url, "modern"))];
     const tools = texts.map(([name, text]) => ({ stub: { name, digest: definitionDigest(text) } }));
-    const { revision } = await a.api.call("register", { serverId: "lazy", instanceId: "instance-1", endpoint: server.url, declared: { tools } });
+    const { revision } = await a.api.call("register", {
+      serverId: "lazy",
+      instanceId: "instance-1",
+      endpoint: server.url,
+      declared: { tools },
+    });
     expect(await b.api.toolIds({ minRevision: revision })).toHaveLength(6);
     const before = (await server.requests()).length;
     expect(before).toBe(1);
@@ -116,7 +139,10 @@ describe.skipIf(inject("redisServer") === "")("two replicas", () => {
       expect(schema.definition.toString()).toBe(text);
       expect(schema.freshness).toBe(i === 0 ? "FRESHNESS_LIVE" : "FRESHNESS_CACHED");
       // The other replica finds it in the store.
-      expect((await a.api.call("getFullSchema", asked)).schema).toMatchObject({ freshness: "FRESHNESS_CACHED", definition: schema.definition });
+      expect((await a.api.call("getFullSchema", asked)).schema).toMatchObject({
+        freshness: "FRESHNESS_CACHED",
+        definition: schema.definition,
+      });
     }
     const listings = (await server.requests()).filter((r) => r.method === "tools/list");
     expect(listings).toHaveLength(1 + 1);
@@ -126,53 +152,87 @@ describe.skipIf(inject("redisServer") === "")("two replicas", () => {
 describe.skipIf(inject("redisServer") === "")("a rolling deploy", () => {
   /** A process with a registrar. */
   function deploy(replica: Replica, serverId: string, tools: Record<string, string>) {
-    const child = spawn(process.execPath, [DEPLOYED, replica.process.grpc, serverId, JSON.stringify(tools)], { stdio: ["pipe", "inherit", "inherit"] });
+    const child = spawn(process.execPath, [DEPLOYED, replica.process.grpc, serverId, JSON.stringify(tools)], {
+      stdio: ["pipe", "inherit", "inherit"],
+    });
     onTestFinished(() => void child.kill("SIGKILL"));
     return child;
   }
   const instances = async (replica: Replica): Promise<number> =>
-    (await replica.api.call("getServer", { serverId: "shop" }).catch(() => ({ server: { instances: [] } }))).server.instances.length;
+    (await replica.api.call("getServer", { serverId: "shop" }).catch(() => ({ server: { instances: [] } }))).server
+      .instances.length;
 
-  it("tells one event per changed tool, none for the others, and scale-out and scale-in tell nothing", { timeout: 60_000 }, async () => {
+  it("tells one event per changed tool, none for the others, and scale-out and scale-in tell nothing", {
+    timeout: 60_000,
+  }, async () => {
     const { a, b } = await startPair();
     const old = { keep: "Stays.", keep2: "Stays too.", change: "Before.", drop: "Goes." };
     const first = deploy(a, "shop", old);
-    await eventually(() => instances(a), (n) => n === 1);
+    await eventually(
+      () => instances(a),
+      (n) => n === 1,
+    );
     const watches = [a.api.watch(), b.api.watch()];
     for (const watch of watches) await watch.ready();
 
     const second = deploy(b, "shop", old);
-    await eventually(() => instances(a), (n) => n === 2);
+    await eventually(
+      () => instances(a),
+      (n) => n === 2,
+    );
     await flush(a.api, watches, "marker-1");
     for (const watch of watches) expect(toldOf(watch, "shop")).toEqual([]);
 
     const fresh = { keep: old.keep, keep2: old.keep2, change: "After.", come: "Is new." };
     const third = deploy(b, "shop", fresh);
-    await eventually(() => instances(a), (n) => n === 3);
+    await eventually(
+      () => instances(a),
+      (n) => n === 3,
+    );
     for (const going of [first, second]) {
       going.kill("SIGTERM");
       await once(going, "exit");
     }
-    await eventually(() => instances(a), (n) => n === 1);
+    await eventually(
+      () => instances(a),
+      (n) => n === 1,
+    );
     const fourth = deploy(a, "shop", fresh);
-    await eventually(() => instances(b), (n) => n === 2);
+    await eventually(
+      () => instances(b),
+      (n) => n === 2,
+    );
     third.kill("SIGTERM");
     await once(third, "exit");
-    await eventually(() => instances(b), (n) => n === 1);
+    await eventually(
+      () => instances(b),
+      (n) => n === 1,
+    );
     await flush(a.api, watches, "marker-2");
     for (const watch of watches) {
-      expect(toldOf(watch, "shop").sort()).toEqual(["DEREGISTERED shop/drop", "REGISTERED shop/come", "SCHEMA_INVALIDATED shop/change"]);
+      expect(toldOf(watch, "shop").sort()).toEqual([
+        "DEREGISTERED shop/drop",
+        "REGISTERED shop/come",
+        "SCHEMA_INVALIDATED shop/change",
+      ]);
       const changed = watch.events.find((e) => e.toolId === "shop/change");
       expect(changed?.oldDigest).toMatch(/^sha256:/);
       expect(changed?.newDigest).not.toBe(changed?.oldDigest);
     }
-    expect(await b.api.toolIds({ filter: { serverIds: ["shop"] } })).toEqual(["shop/change", "shop/come", "shop/keep", "shop/keep2"]);
+    expect(await b.api.toolIds({ filter: { serverIds: ["shop"] } })).toEqual([
+      "shop/change",
+      "shop/come",
+      "shop/keep",
+      "shop/keep2",
+    ]);
 
     fourth.kill("SIGTERM");
     await once(fourth, "exit");
     await flush(b.api, watches, "marker-3");
-    expect(toldOf(watches[0] as (typeof watches)[0], "shop").slice(3).sort()).toEqual(
-      ["change", "come", "keep", "keep2"].map((name) => `DEREGISTERED shop/${name}`),
-    );
+    expect(
+      toldOf(watches[0] as (typeof watches)[0], "shop")
+        .slice(3)
+        .sort(),
+    ).toEqual(["change", "come", "keep", "keep2"].map((name) => `DEREGISTERED shop/${name}`));
   });
 });

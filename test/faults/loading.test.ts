@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { status } from "@grpc/grpc-js";
-import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { definitionDigest } from "../../src/domain/digest.js";
 import { detailsOf, refusalOf } from "../support/details.js";
 import { listedTexts } from "../support/mcp.js";
@@ -12,6 +12,9 @@ import { RemoteRegistry, type RegistryProcess, startRegistry } from "../support/
 import { corpusFile, startFixture } from "../support/servers.js";
 import { eventually } from "../support/upstream.js";
 
+// Whole processes on a machine that may be slow; each wait has its own end.
+vi.setConfig({ testTimeout: 60_000 });
+
 let registry: RegistryProcess;
 let api: RemoteRegistry;
 beforeEach(async () => {
@@ -19,11 +22,15 @@ beforeEach(async () => {
   api = new RemoteRegistry(registry.grpc);
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: proto-loader's answers have no types
 const introspect = (serverId: string, endpoint: string): Promise<any> =>
   api.call("register", { serverId, endpoint, standing: true, introspect: {} });
 const declare = (serverId: string, endpoint: string, stubs: readonly object[]) =>
-  api.call("register", { serverId, endpoint, instanceId: "instance-1", declared: { tools: stubs.map((stub) => ({ stub })) } });
+  api.call("register", {
+    serverId,
+    endpoint,
+    instanceId: "instance-1",
+    declared: { tools: stubs.map((stub) => ({ stub })) },
+  });
 const serverOf = async (serverId: string) => (await api.call("getServer", { serverId })).server;
 const condition = async (serverId: string, type: string) =>
   (await serverOf(serverId)).conditions.find((c: { type: string }) => c.type === `CONDITION_TYPE_${type}`);
@@ -44,9 +51,15 @@ describe("paging", () => {
     const { schema } = await load("lazy/tool_101");
     expect(JSON.parse(schema.definition.toString())).toMatchObject({ name: "tool_101" });
     expect(schema.freshness).toBe("FRESHNESS_LIVE");
-    await eventually(() => watch.told, (told) => told.length === 2);
+    await eventually(
+      () => watch.told,
+      (told) => told.length === 2,
+    );
     expect(watch.told.sort()).toEqual(["UPDATED lazy/tool_001", "UPDATED lazy/tool_101"]);
-    expect(watch.events.find((e) => e.toolId === "lazy/tool_101")).toMatchObject({ oldDigest: "", newDigest: schema.digest });
+    expect(watch.events.find((e) => e.toolId === "lazy/tool_101")).toMatchObject({
+      oldDigest: "",
+      newDigest: schema.digest,
+    });
     expect((await load("lazy/tool_001")).schema.freshness).toBe("FRESHNESS_CACHED");
   });
 
@@ -60,20 +73,23 @@ describe("paging", () => {
     expect((await introspect("expiring", server.url)).tools).toHaveLength(4);
   });
 
-  it.each(["cursor-stuck", "cursor-alternating", "cursor-endless", "cursor-always-refused"])("%s: no list, and the reason is told", async (fault) => {
-    const server = await startFixture("faulty-server.mjs", ["--fault", fault]);
-    const good = await startFixture("corpus-server.mjs", [corpusFile("time")]);
-    const [bad] = await Promise.all([introspect("bad", server.url), introspect("good", good.url)]);
-    expect(bad).toMatchObject({ pending: true, tools: [] });
-    const listed = await condition("bad", "LISTED");
-    expect(listed.status).toBe("CONDITION_STATUS_FALSE");
-    expect(listed.message).toMatch(/cursor|page/i);
-    await declare("bad-lazy", server.url, [{ name: "tool_001" }]);
-    const refused = await refusalOf(load("bad-lazy/tool_001"));
-    expect(refused).toMatchObject({ code: status.UNAVAILABLE, reason: "LOAD_FAILED" });
-    expect(refused.message).toMatch(/cursor|page/i);
-    expect(await api.toolIds({ filter: { serverIds: ["good"] } })).toHaveLength(6);
-  });
+  it.each(["cursor-stuck", "cursor-alternating", "cursor-endless", "cursor-always-refused"])(
+    "%s: no list, and the reason is told",
+    async (fault) => {
+      const server = await startFixture("faulty-server.mjs", ["--fault", fault]);
+      const good = await startFixture("corpus-server.mjs", [corpusFile("time")]);
+      const [bad] = await Promise.all([introspect("bad", server.url), introspect("good", good.url)]);
+      expect(bad).toMatchObject({ pending: true, tools: [] });
+      const listed = await condition("bad", "LISTED");
+      expect(listed.status).toBe("CONDITION_STATUS_FALSE");
+      expect(listed.message).toMatch(/cursor|page/i);
+      await declare("bad-lazy", server.url, [{ name: "tool_001" }]);
+      const refused = await refusalOf(load("bad-lazy/tool_001"));
+      expect(refused).toMatchObject({ code: status.UNAVAILABLE, reason: "LOAD_FAILED" });
+      expect(refused.message).toMatch(/cursor|page/i);
+      expect(await api.toolIds({ filter: { serverIds: ["good"] } })).toHaveLength(6);
+    },
+  );
 });
 
 describe("a server that starts with an empty list", () => {
@@ -82,13 +98,23 @@ describe("a server that starts with an empty list", () => {
     const watch = api.watch();
     await watch.ready();
     expect(await introspect("slow-start", server.url)).toMatchObject({ pending: true, tools: [] });
-    expect(await condition("slow-start", "LISTED")).toMatchObject({ status: "CONDITION_STATUS_FALSE", reason: "EMPTY_LIST" });
-    await eventually(() => server.control({ op: "streams" }), (s) => s["streams"] === 1);
+    expect(await condition("slow-start", "LISTED")).toMatchObject({
+      status: "CONDITION_STATUS_FALSE",
+      reason: "EMPTY_LIST",
+    });
+    await eventually(
+      () => server.control({ op: "streams" }),
+      (s) => s["streams"] === 1,
+    );
     await server.control({ op: "fill" });
-    await eventually(() => watch.events, (events) => events.filter((e) => e.type === "REGISTERED").length === 3);
+    await eventually(
+      () => watch.events,
+      (events) => events.filter((e) => e.type === "REGISTERED").length === 3,
+    );
 
     // Known by now, an empty list is doubted.
-    const asked = async (): Promise<number> => (await server.requests()).filter((r) => r.method === "tools/list").length;
+    const asked = async (): Promise<number> =>
+      (await server.requests()).filter((r) => r.method === "tools/list").length;
     const before = await asked();
     await server.control({ op: "empty" });
     await eventually(asked, (n) => n > before);
@@ -98,9 +124,20 @@ describe("a server that starts with an empty list", () => {
   });
 
   it("and gives no notice, is asked again by itself", { timeout: 60_000 }, async () => {
-    const server = await startFixture("faulty-server.mjs", ["--fault", "empty-first-10s", "--empty-ms", "10000", "--era", "legacy"]);
+    const server = await startFixture("faulty-server.mjs", [
+      "--fault",
+      "empty-first-10s",
+      "--empty-ms",
+      "10000",
+      "--era",
+      "legacy",
+    ]);
     expect(await introspect("quiet-start", server.url)).toMatchObject({ pending: true });
-    await eventually(() => api.toolIds(), (ids) => ids.length === 3, 40_000);
+    await eventually(
+      () => api.toolIds(),
+      (ids) => ids.length === 3,
+      40_000,
+    );
   });
 });
 
@@ -126,9 +163,15 @@ describe("one bad tool among a hundred", () => {
     await introspect("mixed", server.url);
     const watch = api.watch();
     await watch.ready();
-    await eventually(() => server.control({ op: "streams" }), (s) => s["streams"] === 1);
+    await eventually(
+      () => server.control({ op: "streams" }),
+      (s) => s["streams"] === 1,
+    );
     await server.control({ op: "change", name: "bad_tool" });
-    await eventually(() => watch.told, (told) => told.includes("REGISTERED mixed/bad_tool"));
+    await eventually(
+      () => watch.told,
+      (told) => told.includes("REGISTERED mixed/bad_tool"),
+    );
     await flush(api, [watch], "marker");
     expect(toldOf(watch, "mixed")).toEqual(["REGISTERED mixed/bad_tool"]);
     expect(await serverOf("mixed")).toMatchObject({ toolCount: 101, rejectedCount: 0 });
@@ -166,7 +209,11 @@ describe("a server that accepts and never answers", () => {
     expect(other.schema).toMatchObject({ freshness: "FRESHNESS_LIVE" });
     expect(other.schema.definition.toString()).toBe(goodText);
     for (const refused of await Promise.all(callers)) {
-      expect(refused).toMatchObject({ code: status.UNAVAILABLE, reason: "LOAD_PENDING", substitutes: [`fine/${goodTool}`] });
+      expect(refused).toMatchObject({
+        code: status.UNAVAILABLE,
+        reason: "LOAD_PENDING",
+        substitutes: [`fine/${goodTool}`],
+      });
       expect(refused.retryMs).toBeGreaterThan(0);
     }
     expect(silent.accepted()).toBeLessThanOrEqual(2);
@@ -194,24 +241,34 @@ describe("a server that accepts and never answers", () => {
 });
 
 describe("notices", () => {
-  it.each(["legacy", "modern"])("every 5 ms and inside tools/list cost few listings, and each change comes through once (%s)", { timeout: 60_000 }, async (era) => {
-    const startedAt = performance.now();
-    const server = await startFixture("faulty-server.mjs", ["--fault", "notice-storm", "--era", era]);
-    await introspect("storm", server.url);
-    const watch = api.watch();
-    await watch.ready();
-    await eventually(() => server.control({ op: "streams" }), (s) => s["streams"] === 1);
-    for (let round = 1; round <= 3; round++) {
-      await server.control({ op: "change", name: "tool_002" });
-      await eventually(() => watch.told, (told) => told.length >= round);
-    }
-    const listings = (await server.requests()).filter((r) => r.method === "tools/list").length;
-    const seconds = (performance.now() - startedAt) / 1_000;
-    // Up to 8 while the pace slows from 50 ms to 5 s, the first ones, and one in 5 s after that; the notices were 200 a second.
-    expect(listings).toBeLessThan(14 + seconds / 4);
-    await flush(api, [watch], "marker");
-    expect(toldOf(watch, "storm")).toEqual(Array.from({ length: 3 }, () => "SCHEMA_INVALIDATED storm/tool_002"));
-  });
+  it.each(["legacy", "modern"])(
+    "every 5 ms and inside tools/list cost few listings, and each change comes through once (%s)",
+    { timeout: 60_000 },
+    async (era) => {
+      const startedAt = performance.now();
+      const server = await startFixture("faulty-server.mjs", ["--fault", "notice-storm", "--era", era]);
+      await introspect("storm", server.url);
+      const watch = api.watch();
+      await watch.ready();
+      await eventually(
+        () => server.control({ op: "streams" }),
+        (s) => s["streams"] === 1,
+      );
+      for (let round = 1; round <= 3; round++) {
+        await server.control({ op: "change", name: "tool_002" });
+        await eventually(
+          () => watch.told,
+          (told) => told.length >= round,
+        );
+      }
+      const listings = (await server.requests()).filter((r) => r.method === "tools/list").length;
+      const seconds = (performance.now() - startedAt) / 1_000;
+      // Up to 8 while the pace slows from 50 ms to 5 s, the first ones, and one in 5 s after that; the notices were 200 a second.
+      expect(listings).toBeLessThan(14 + seconds / 4);
+      await flush(api, [watch], "marker");
+      expect(toldOf(watch, "storm")).toEqual(Array.from({ length: 3 }, () => "SCHEMA_INVALIDATED storm/tool_002"));
+    },
+  );
 });
 
 describe("sessions", () => {
@@ -222,54 +279,87 @@ describe("sessions", () => {
     expect(begun).toBeGreaterThanOrEqual(2);
   });
 
-  it("forgotten while the server runs, with its notices: the next change still comes through", { timeout: 60_000 }, async () => {
+  it("forgotten while the server runs, with its notices: the next change still comes through", {
+    timeout: 60_000,
+  }, async () => {
     const server = await startFixture("corpus-server.mjs", [corpusFile("time"), "--era", "legacy"]);
     await introspect("restarted", server.url);
     const watch = api.watch();
     await watch.ready();
-    await eventually(() => server.control({ op: "streams" }), (s) => s["streams"] === 1);
+    await eventually(
+      () => server.control({ op: "streams" }),
+      (s) => s["streams"] === 1,
+    );
     await server.control({ op: "forget-sessions" });
     await server.control({ op: "change", name: "current_time" });
-    await eventually(() => watch.told, (told) => told.includes("SCHEMA_INVALIDATED restarted/current_time"), 40_000);
+    await eventually(
+      () => watch.told,
+      (told) => told.includes("SCHEMA_INVALIDATED restarted/current_time"),
+      40_000,
+    );
   });
 });
 
 describe("a server that goes away", () => {
-  it.each(["legacy", "modern"])("is published as unavailable, its definitions are served STALE, and all is well when it is back (%s)", { timeout: 90_000 }, async (era) => {
-    const server = await startFixture("corpus-server.mjs", [corpusFile("time"), "--era", era]);
-    const wire = await startWire(Number(new URL(server.url).port));
-    await introspect("wobbly", `http://127.0.0.1:${wire.port}/mcp`);
-    const watch = api.watch();
-    await watch.ready();
-    await eventually(() => server.control({ op: "streams" }), (s) => s["streams"] === 1);
-    const fresh = await load("wobbly/current_time");
-    expect(fresh.schema.freshness).toBe("FRESHNESS_CACHED");
+  it.each(["legacy", "modern"])(
+    "is published as unavailable, its definitions are served STALE, and all is well when it is back (%s)",
+    { timeout: 90_000 },
+    async (era) => {
+      const server = await startFixture("corpus-server.mjs", [corpusFile("time"), "--era", era]);
+      const wire = await startWire(Number(new URL(server.url).port));
+      await introspect("wobbly", `http://127.0.0.1:${wire.port}/mcp`);
+      const watch = api.watch();
+      await watch.ready();
+      await eventually(
+        () => server.control({ op: "streams" }),
+        (s) => s["streams"] === 1,
+      );
+      const fresh = await load("wobbly/current_time");
+      expect(fresh.schema.freshness).toBe("FRESHNESS_CACHED");
 
-    await wire.cut();
-    await eventually(() => watch.told, (told) => told.includes("AVAILABILITY_CHANGED wobbly"), 45_000);
-    expect(await condition("wobbly", "REACHABLE")).toMatchObject({ status: "CONDITION_STATUS_FALSE", reason: "CONNECT_FAILED" });
-    const stale = await load("wobbly/current_time");
-    expect(stale.schema).toMatchObject({ freshness: "FRESHNESS_STALE", definition: fresh.schema.definition });
-    expect(await api.toolIds({ filter: { availability: "AVAILABILITY_UNAVAILABLE" } })).toHaveLength(6);
+      await wire.cut();
+      await eventually(
+        () => watch.told,
+        (told) => told.includes("AVAILABILITY_CHANGED wobbly"),
+        45_000,
+      );
+      expect(await condition("wobbly", "REACHABLE")).toMatchObject({
+        status: "CONDITION_STATUS_FALSE",
+        reason: "CONNECT_FAILED",
+      });
+      const stale = await load("wobbly/current_time");
+      expect(stale.schema).toMatchObject({ freshness: "FRESHNESS_STALE", definition: fresh.schema.definition });
+      expect(await api.toolIds({ filter: { availability: "AVAILABILITY_UNAVAILABLE" } })).toHaveLength(6);
 
-    await wire.mend();
-    await eventually(() => watch.told.filter((told) => told === "AVAILABILITY_CHANGED wobbly"), (told) => told.length === 2, 60_000);
-    expect((await load("wobbly/current_time")).schema.freshness).toBe("FRESHNESS_CACHED");
-    await flush(api, [watch], "marker");
-    // An outage is no invalidation: nothing else was told.
-    expect(toldOf(watch, "wobbly")).toEqual(["AVAILABILITY_CHANGED wobbly", "AVAILABILITY_CHANGED wobbly"]);
-    expect(watch.events.map((e) => e.oldDigest).join("")).toBe("");
-  });
+      await wire.mend();
+      await eventually(
+        () => watch.told.filter((told) => told === "AVAILABILITY_CHANGED wobbly"),
+        (told) => told.length === 2,
+        60_000,
+      );
+      expect((await load("wobbly/current_time")).schema.freshness).toBe("FRESHNESS_CACHED");
+      await flush(api, [watch], "marker");
+      // An outage is no invalidation: nothing else was told.
+      expect(toldOf(watch, "wobbly")).toEqual(["AVAILABILITY_CHANGED wobbly", "AVAILABILITY_CHANGED wobbly"]);
+      expect(watch.events.map((e) => e.oldDigest).join("")).toBe("");
+    },
+  );
 
   it("before it was ever asked: LOAD_FAILED with when to ask again and what can stand in, and loads when it is back", async () => {
     const server = await startFixture("corpus-server.mjs", [corpusFile("time")]);
     const wire = await startWire(Number(new URL(server.url).port));
     await wire.cut();
-    await declare("away", `http://127.0.0.1:${wire.port}/mcp`, [{ name: "current_time", substitutes: ["relative_time"] }, { name: "relative_time" }]);
+    await declare("away", `http://127.0.0.1:${wire.port}/mcp`, [
+      { name: "current_time", substitutes: ["relative_time"] },
+      { name: "relative_time" },
+    ]);
     const refused = await refusalOf(load("away/current_time"));
     expect(refused).toMatchObject({ code: status.UNAVAILABLE, reason: "LOAD_FAILED", metadata: { kind: "connect" } });
     expect(refused.retryMs).toBeGreaterThan(0);
-    await eventually(() => serverOf("away"), (s) => s.availability === "AVAILABILITY_UNAVAILABLE");
+    await eventually(
+      () => serverOf("away"),
+      (s) => s.availability === "AVAILABILITY_UNAVAILABLE",
+    );
 
     await wire.mend();
     const loaded = await eventually(
@@ -277,7 +367,10 @@ describe("a server that goes away", () => {
       (answer) => typeof answer === "object",
     );
     expect(loaded.schema.freshness).toBe("FRESHNESS_LIVE");
-    await eventually(() => serverOf("away"), (s) => s.availability === "AVAILABILITY_AVAILABLE");
+    await eventually(
+      () => serverOf("away"),
+      (s) => s.availability === "AVAILABILITY_AVAILABLE",
+    );
   });
 });
 
@@ -292,8 +385,15 @@ describe("a definition that is not the declared one", () => {
       { name: "relative_time", digest: right },
     ]);
     const refused = await refusalOf(load("liar/current_time"));
-    expect(refused).toMatchObject({ code: status.FAILED_PRECONDITION, reason: "DIGEST_MISMATCH", substitutes: ["liar/relative_time"] });
-    expect(refused.metadata).toMatchObject({ declared: wrong, listed: definitionDigest(texts.get("current_time") ?? "") });
+    expect(refused).toMatchObject({
+      code: status.FAILED_PRECONDITION,
+      reason: "DIGEST_MISMATCH",
+      substitutes: ["liar/relative_time"],
+    });
+    expect(refused.metadata).toMatchObject({
+      declared: wrong,
+      listed: definitionDigest(texts.get("current_time") ?? ""),
+    });
     expect((await load("liar/relative_time")).schema.definition.toString()).toBe(texts.get("relative_time"));
     const renewed = await eventually(
       async () => (await api.call("renew", { leases: [{ leaseId: lease.leaseId, setDigest }] })).results[0].state,
@@ -302,8 +402,15 @@ describe("a definition that is not the declared one", () => {
     expect(renewed).toBe("STATE_REGISTER_AGAIN");
 
     // With the right digest all is well.
-    const again = await declare("liar", server.url, [...texts].map(([name, text]) => ({ name, digest: definitionDigest(text) })));
+    const again = await declare(
+      "liar",
+      server.url,
+      [...texts].map(([name, text]) => ({ name, digest: definitionDigest(text) })),
+    );
     expect((await load("liar/current_time")).schema.definition.toString()).toBe(texts.get("current_time"));
-    expect((await api.call("renew", { leases: [{ leaseId: again.lease.leaseId, setDigest: again.setDigest }] })).results[0].state).toBe("STATE_OK");
+    expect(
+      (await api.call("renew", { leases: [{ leaseId: again.lease.leaseId, setDigest: again.setDigest }] })).results[0]
+        .state,
+    ).toBe("STATE_OK");
   });
 });

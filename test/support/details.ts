@@ -41,6 +41,7 @@ export async function refusalOf(call: Promise<unknown>): Promise<Details> {
     if (error.code === undefined) throw error;
     return detailsOf(error);
   });
-  if (typeof answer === "object" && answer !== null && "reason" in answer && "violations" in answer) return answer as Details;
+  if (typeof answer === "object" && answer !== null && "reason" in answer && "violations" in answer)
+    return answer as Details;
   throw new Error(`it should have been refused, and was answered ${JSON.stringify(answer)}`);
 }

@@ -26,19 +26,43 @@ async function initialize(url: string): Promise<Record<string, string>> {
   const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } };
   const answer = await send(url, { jsonrpc: "2.0", id: 1, method: "initialize", params }, {}, "legacy");
   await answer.text();
-  const session = { "mcp-session-id": answer.headers.get("mcp-session-id") ?? "", "mcp-protocol-version": "2025-11-25" };
+  const session = {
+    "mcp-session-id": answer.headers.get("mcp-session-id") ?? "",
+    "mcp-protocol-version": "2025-11-25",
+  };
   await send(url, { jsonrpc: "2.0", method: "notifications/initialized" }, session, "legacy");
   return session;
 }
 
-async function post(url: string, body: Message, headers: Record<string, string>, era: "legacy" | "modern"): Promise<{ result: unknown }> {
+async function post(
+  url: string,
+  body: Message,
+  headers: Record<string, string>,
+  era: "legacy" | "modern",
+): Promise<{ result: unknown }> {
   const text = await (await send(url, body, headers, era)).text();
-  const data = text.startsWith("{") ? text : text.split("\n").find((line) => line.startsWith("data: {"))?.slice(6);
+  const data = text.startsWith("{")
+    ? text
+    : text
+        .split("\n")
+        .find((line) => line.startsWith("data: {"))
+        ?.slice(6);
   return JSON.parse(data ?? "") as { result: unknown };
 }
 
-function send(url: string, body: Message, headers: Record<string, string>, era: "legacy" | "modern"): Promise<Response> {
-  const modern: Record<string, string> = era === "modern" ? { "mcp-protocol-version": MODERN, "mcp-method": body.method } : {};
-  const all = { "content-type": "application/json", accept: "application/json, text/event-stream", ...modern, ...headers };
+function send(
+  url: string,
+  body: Message,
+  headers: Record<string, string>,
+  era: "legacy" | "modern",
+): Promise<Response> {
+  const modern: Record<string, string> =
+    era === "modern" ? { "mcp-protocol-version": MODERN, "mcp-method": body.method } : {};
+  const all = {
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    ...modern,
+    ...headers,
+  };
   return fetch(url, { method: "POST", headers: all, body: JSON.stringify(body) });
 }

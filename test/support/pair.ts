@@ -39,7 +39,12 @@ export async function startPair(redis?: TestRedis): Promise<Pair> {
  */
 export async function flush(writer: RemoteRegistry, watches: readonly RemoteWatch[], marker: string): Promise<void> {
   const definition = Buffer.from(JSON.stringify({ name: "mark", inputSchema: { type: "object" } }));
-  await writer.call("register", { serverId: marker, instanceId: "marker-instance", leaseTtl: { seconds: 3600 }, declared: { tools: [{ definition }] } });
+  await writer.call("register", {
+    serverId: marker,
+    instanceId: "marker-instance",
+    leaseTtl: { seconds: 3600 },
+    declared: { tools: [{ definition }] },
+  });
   await eventually(
     () => watches.map((w) => w.told.includes(`REGISTERED ${marker}/mark`)),
     (heard) => heard.every(Boolean),
@@ -54,7 +59,10 @@ export function toldOf(watch: RemoteWatch, serverId: string): string[] {
 /** A resumed watch, once it knows how far it is. */
 export async function resume(api: RemoteRegistry, token: string): Promise<RemoteWatch> {
   const watch = api.watch({ resumeToken: token });
-  await eventually(() => watch.bookmarks > 0 || watch.error !== undefined, (done) => done);
+  await eventually(
+    () => watch.bookmarks > 0 || watch.error !== undefined,
+    (done) => done,
+  );
   if (watch.error) throw watch.error;
   return watch;
 }

@@ -19,7 +19,10 @@ export async function startWire(toPort: number): Promise<Wire> {
   const join = (near: Socket): void => {
     accepted++;
     const far = connect(toPort, "127.0.0.1");
-    for (const [one, other] of [[near, far], [far, near]] as const) {
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
       sockets.add(one);
       one.on("error", () => other.destroy());
       one.on("close", () => {

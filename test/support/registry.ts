@@ -45,6 +45,8 @@ export interface RegistryOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** For `beforeAll`: the caller kills it, and gives a `dataDir` that it removes. */
   readonly keep?: boolean;
+  /** Answers as soon as it listens, ready or not. */
+  readonly unready?: boolean;
 }
 
 /** Started and ready; killed when the test ends. */
@@ -75,10 +77,12 @@ export async function startRegistry(options: RegistryOptions = {}): Promise<Regi
   );
   if (!started.up) throw new Error(`the registry did not start:\n${text}`);
   const ops = started.up[2] as string;
-  await eventually(
-    async () => (await fetch(`${ops}/readyz`).catch(() => undefined))?.status,
-    (status) => status === 200,
-  );
+  if (!options.unready) {
+    await eventually(
+      async () => (await fetch(`${ops}/readyz`).catch(() => undefined))?.status,
+      (status) => status === 200,
+    );
+  }
   return {
     grpc: started.up[1] as string,
     ops,
@@ -111,7 +115,7 @@ const loaded = loadPackageDefinition(
     defaults: true,
     oneofs: true,
   }),
-) as unknown as { toolcrib: { v1: { RegistryService: new (address: string, c: unknown) => Client } } };
+) as unknown as { toolcrib: { v1: { RegistryService: new (address: string, c: unknown, options: object) => Client } } };
 
 type Call = (request: object, ...rest: unknown[]) => unknown;
 
@@ -121,7 +125,9 @@ export class RemoteRegistry {
 
   /** Closed when the test ends; with `keep` the caller closes `client`. */
   constructor(address: string, keep = false) {
-    this.client = new loaded.toolcrib.v1.RegistryService(address, credentials.createInsecure());
+    // A connection of its own, as between processes; grpc-js would share one among all clients of an address.
+    const options = { "grpc.use_local_subchannel_pool": 1 };
+    this.client = new loaded.toolcrib.v1.RegistryService(address, credentials.createInsecure(), options);
     if (!keep) onTestFinished(() => this.client.close());
   }
 
