@@ -3,10 +3,13 @@ import type { RegistryObserver } from "./catalogue/observer.js";
 import type { Blob, Clock, Entry, Logger, Random, Store } from "./catalogue/ports.js";
 import { Registry } from "./catalogue/registry.js";
 import type { Config } from "./config/settings.js";
+import { isLoopback } from "./config/values.js";
+import type { EgressPolicy, Own } from "./domain/admission/egress.js";
 import { LIMITS } from "./domain/limits.js";
 import { type GaugeDeps, keepGauges } from "./ops/gauges.js";
 import { createMetrics, type Metrics } from "./ops/metrics.js";
 import { type OpsServer, startOps } from "./ops/server.js";
+import { machineAddresses } from "./ops/system.js";
 import { createClaims } from "./probe/claims.js";
 import { createIntake } from "./probe/intake.js";
 import { createKeeper, type Keeper } from "./probe/keeper.js";
@@ -18,6 +21,7 @@ import { createLoader } from "./schemas/loader.js";
 import type { Directory } from "./schemas/ports.js";
 import { stubCodec } from "./store/codec/stub.js";
 import { openStore } from "./store/open.js";
+import type { Resolve } from "./upstream/egress.js";
 import { createUpstream } from "./upstream/upstream.js";
 
 export interface World {
@@ -25,6 +29,8 @@ export interface World {
   readonly random: Random;
   readonly log: Logger;
   readonly version: string;
+  /** Names of MCP servers → addresses; the system's resolver if unsaid. */
+  readonly resolve?: Resolve;
 }
 
 /** A running replica. */
@@ -48,10 +54,12 @@ export async function startReplica(config: Config, world: World): Promise<Replic
       keyPrefix: config.redisPrefix,
     });
     opened.push(store);
-    const core = assemble(config, world, store);
+    const own = storePlace(config);
+    const core = assemble(config, world, store, egressPolicy(config, own));
     const ready = (): readonly string[] => notReady(core.registry);
     const ops = await startOps({ address: config.opsAddress, ready, metrics: core.metrics.registry, log });
     opened.push(ops);
+    own.push({ what: "the registry's own ops listener", ...ops.address });
     const grpc = await startGrpc({
       address: config.grpcAddress,
       api: core.registry,
@@ -60,6 +68,7 @@ export async function startReplica(config: Config, world: World): Promise<Replic
       graceMs: config.graceMs,
     });
     opened.push(grpc);
+    own.push({ what: "the registry's own gRPC listener", ...grpc.address });
     const stopGauges = keepGauges({
       registry: core.registry,
       metrics: core.metrics,
@@ -96,6 +105,18 @@ function replicaOf(core: Core, store: Store, ops: OpsServer, grpc: GrpcServer, s
   };
 }
 
+/** Who can reach the registry decides what it may reach: registrants of this machine may name what they reach themselves. */
+function egressPolicy(config: Config, own: readonly Own[]): EgressPolicy {
+  const local = [config.grpcAddress, config.opsAddress].every(({ host }) => isLoopback(host));
+  return { inside: local ? "open" : "closed", allow: config.egressAllow, own: () => own, machine: machineAddresses };
+}
+
+function storePlace({ store }: Config): Own[] {
+  if (store.kind !== "redis") return [];
+  const { hostname, port } = new URL(store.url);
+  return [{ what: "the registry's own store", host: hostname, port: Number(port || 6_379) }];
+}
+
 interface Core {
   readonly registry: Registry;
   readonly metrics: Metrics;
@@ -104,10 +125,10 @@ interface Core {
   stop(): Promise<void>;
 }
 
-function assemble(config: Config, world: World, store: Store): Core {
+function assemble(config: Config, world: World, store: Store, policy: EgressPolicy): Core {
   const { clock, random, log: logger, version } = world;
   const metrics = createMetrics(version);
-  const upstream = createUpstream({ clock, logger, version });
+  const upstream = createUpstream({ clock, logger, version, policy, resolve: world.resolve });
   let prime: (namespace: string, blobs: readonly Blob[]) => void = () => undefined;
   const registry = new Registry({
     deps: {

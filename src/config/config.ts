@@ -1,6 +1,6 @@
 /** Flags and variables → one frozen object, or everything that is wrong with them. */
 import { CLIENT_VARIABLES, SETTINGS } from "./settings.js";
-import type { Config, Setting } from "./settings.js";
+import type { Config, HostPort, Setting } from "./settings.js";
 import { formatAddress, isLoopback, readValue, redactUrl } from "./values.js";
 
 export type Loaded =
@@ -27,7 +27,7 @@ export function loadConfig(sources: Sources): Loaded {
     else errors.push(`${named(setting)} must be ${read.expected}, not ${shown(setting, text)}.`);
   }
   const config = Object.freeze(values) as unknown as Config;
-  const warnings = errors.length === 0 ? exposure(config, errors) : [];
+  const warnings = errors.length === 0 ? together(config, errors) : [];
   return errors.length === 0 ? { ok: true, config, warnings } : { ok: false, errors };
 }
 
@@ -40,7 +40,7 @@ export function processSources(): Sources {
 export function helpText(): string {
   const rows = SETTINGS.map((s) => ({
     left: s.kind.kind === "switch" ? s.flag : `${s.flag} <${s.kind.kind}>`,
-    right: `${s.help} [${s.variable}, default ${s.fallback}]`,
+    right: `${s.help} [${s.variable}, ${s.fallback === "" ? "unset by default" : `default ${s.fallback}`}]`,
   }));
   const width = Math.max(...rows.map((r) => r.left.length));
   const lines = rows.map((r) => `  ${r.left.padEnd(width)}  ${r.right}`);
@@ -49,7 +49,10 @@ export function helpText(): string {
 
 /** The table of settings for the README, in Markdown. */
 export function settingsTable(): string {
-  const rows = SETTINGS.map((s) => `| \`${s.flag}\` | \`${s.variable}\` | \`${s.fallback}\` | ${s.help} |`);
+  const rows = SETTINGS.map((s) => {
+    const fallback = s.fallback === "" ? "unset" : `\`${s.fallback}\``;
+    return `| \`${s.flag}\` | \`${s.variable}\` | ${fallback} | ${s.help} |`;
+  });
   return ["| flag | variable | default | what it does |", "|---|---|---|---|", ...rows].join("\n");
 }
 
@@ -86,17 +89,63 @@ function refuseUnknownVariables(env: Sources["env"], errors: string[]): void {
   }
 }
 
+/** Problems that no setting has alone. Answers warnings. */
+function together(config: Config, errors: string[]): string[] {
+  for (const [name, needed] of NEEDS) {
+    if (config[name] !== "" && config[needed] === "") errors.push(`${namedAs(name)} needs ${namedAs(needed)} as well.`);
+  }
+  return exposure(config, errors);
+}
+
+const NEEDS: readonly (readonly [keyof Config, keyof Config])[] = [
+  ["jwtJwks", "jwtIssuer"],
+  ["jwtJwks", "jwtAudience"],
+  ["jwtIssuer", "jwtJwks"],
+  ["jwtAudience", "jwtJwks"],
+  ["tlsCert", "tlsKey"],
+  ["tlsKey", "tlsCert"],
+  ["tlsClientCa", "tlsCert"],
+  ["tlsClientCa", "certificatesFile"],
+  ["certificatesFile", "tlsClientCa"],
+];
+
+/** Whether callers say who they are. */
+export function hasIdentity(config: Config): boolean {
+  return config.tokensFile !== "" || config.jwtJwks !== "" || config.certificatesFile !== "";
+}
+
 function exposure(config: Config, errors: string[]): string[] {
-  if (isLoopback(config.grpcAddress.host)) return [];
-  const address = formatAddress(config.grpcAddress);
+  return SETTINGS.filter((s) => EXPOSED.includes(s.name)).flatMap((setting) => {
+    const listens = config[setting.name] as HostPort;
+    return isLoopback(listens.host) ? [] : exposed(config, setting, formatAddress(listens), errors);
+  });
+}
+
+/** Where callers are let in; the ops listener changes nothing and shows no catalogue. */
+const EXPOSED: readonly string[] = ["grpcAddress", "httpAddress"];
+
+function exposed(config: Config, setting: Setting, address: string, errors: string[]): string[] {
+  if (hasIdentity(config)) {
+    if (config.tlsCert !== "") return [];
+    return [
+      `Tokens travel to ${address} in plain text, and whoever reads one on the way can use it: set --tls-cert and ` +
+        "--tls-key, unless TLS ends in front of this replica.",
+    ];
+  }
   if (config.insecure) {
     return [`Anyone who can reach ${address} can read and change this registry: callers are not identified.`];
   }
   errors.push(
-    `--grpc-address (TOOLCRIB_GRPC_ADDRESS) is ${address}, which other machines can reach, and callers are not ` +
-      "identified yet: use a loopback address, or add --insecure (TOOLCRIB_INSECURE) if the network itself keeps others out.",
+    `${named(setting)} is ${address}, which other machines can reach, and callers are not identified: set ` +
+      "--tokens-file, --jwt-jwks or --tls-client-ca, use a loopback address, or add --insecure (TOOLCRIB_INSECURE) if the " +
+      "network itself keeps others out.",
   );
   return [];
+}
+
+function namedAs(name: keyof Config): string {
+  const setting = SETTINGS.find((s) => s.name === name);
+  return setting ? named(setting) : name;
 }
 
 function named(setting: Setting): string {

@@ -1,4 +1,5 @@
 /** Every setting of the registry, once: parsing, `--help` and the README's table are made from this table. */
+import type { AllowList } from "../domain/admission/egress.js";
 import { LIMITS } from "../domain/limits.js";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
@@ -23,11 +24,24 @@ export interface Config {
   readonly dataDir: string;
   readonly redisPrefix: string;
   readonly maxWatchers: number;
+  /** What may be dialled beyond the default. */
+  readonly egressAllow: AllowList;
   /** How long a shutdown waits for calls under way, ms. */
   readonly graceMs: number;
   readonly logLevel: LogLevel;
-  /** Allows a gRPC address that other machines can reach, though callers are not identified yet. */
+  /** Allows an address that other machines can reach though callers are not identified. */
   readonly insecure: boolean;
+  /** Paths; empty = unset. */
+  readonly tokensFile: string;
+  readonly certificatesFile: string;
+  readonly tlsCert: string;
+  readonly tlsKey: string;
+  readonly tlsClientCa: string;
+  /** Path or URL; empty = unset. */
+  readonly jwtJwks: string;
+  readonly jwtIssuer: string;
+  readonly jwtAudience: string;
+  readonly jwtAlgorithms: readonly string[];
 }
 
 /** A rule for text, and its words in an error message. */
@@ -40,8 +54,14 @@ export interface TextRule {
 export type Kind =
   | { readonly kind: "address" }
   | { readonly kind: "store" }
+  /** A comma list of networks, addresses and names. */
+  | { readonly kind: "destinations" }
   | { readonly kind: "text"; readonly rule: TextRule }
+  /** As text, or nothing. */
+  | { readonly kind: "optional"; readonly rule: TextRule }
   | { readonly kind: "choice"; readonly of: readonly string[] }
+  /** A comma list of some of these. */
+  | { readonly kind: "choices"; readonly of: readonly string[] }
   | { readonly kind: "integer"; readonly min: number; readonly max: number }
   /** A flag without a value; the variable takes true, false, 1 or 0. */
   | { readonly kind: "switch" };
@@ -50,7 +70,7 @@ export interface Setting {
   readonly name: keyof Config;
   readonly flag: `--${string}`;
   readonly variable: `TOOLCRIB_${string}`;
-  /** As one would write it. */
+  /** As one would write it; empty = unset. */
   readonly fallback: string;
   readonly kind: Kind;
   readonly help: string;
@@ -61,6 +81,16 @@ const PREFIX: TextRule = {
   pattern: /^[A-Za-z0-9._:-]{1,64}$/,
   expected: "1 to 64 characters of A-Z a-z 0-9 . _ : -",
 };
+
+const KEY_SET: TextRule = {
+  pattern: /^(?!http:\/\/(?!localhost[:/]|127\.0\.0\.1[:/]|\[::1\][:/]))(?!https?:\/\/[^/]*@)[^\0\s]{1,2048}$/s,
+  expected: "a path, or an https URL without user information (http on loopback)",
+};
+const CLAIM: TextRule = { pattern: /^[\x21-\x7e]{1,1024}$/, expected: "1 to 1,024 characters of visible ASCII" };
+/** Signatures that only the holder of a private key can make. */
+const SIGNATURES = [
+  "ES256", "ES384", "ES512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "EdDSA", "Ed25519",
+];
 
 export const SETTINGS: readonly Setting[] = [
   {
@@ -104,6 +134,16 @@ export const SETTINGS: readonly Setting[] = [
     help: "What every Redis key begins with; replicas of one registry share it.",
   },
   {
+    name: "egressAllow",
+    flag: "--egress-allow",
+    variable: "TOOLCRIB_EGRESS_ALLOW",
+    fallback: "",
+    kind: { kind: "destinations" },
+    help:
+      "What may be dialled besides public addresses: networks, addresses, names and *.names, with commas between them. While " +
+      "the registry listens on loopback only, loopback and private addresses need no entry. Cloud metadata is never dialled.",
+  },
+  {
     name: "maxWatchers",
     flag: "--max-watchers",
     variable: "TOOLCRIB_MAX_WATCHERS",
@@ -133,9 +173,89 @@ export const SETTINGS: readonly Setting[] = [
     variable: "TOOLCRIB_INSECURE",
     fallback: "false",
     kind: { kind: "switch" },
-    help: "Allow a gRPC address that other machines can reach, though callers are not identified.",
+    help: "Allow an address that other machines can reach, though callers are not identified.",
+  },
+  {
+    name: "tokensFile",
+    flag: "--tokens-file",
+    variable: "TOOLCRIB_TOKENS_FILE",
+    fallback: "",
+    kind: { kind: "optional", rule: PATH },
+    help: "JSON file of static tokens by hash (`toolcrib token new` makes entries); read again when it changes.",
+  },
+  {
+    name: "jwtJwks",
+    flag: "--jwt-jwks",
+    variable: "TOOLCRIB_JWT_JWKS",
+    fallback: "",
+    kind: { kind: "optional", rule: KEY_SET },
+    help: "Key set that JWTs are judged by: a file or an https URL; needs issuer and audience.",
+  },
+  {
+    name: "jwtIssuer",
+    flag: "--jwt-issuer",
+    variable: "TOOLCRIB_JWT_ISSUER",
+    fallback: "",
+    kind: { kind: "optional", rule: CLAIM },
+    help: "The `iss` that a JWT must have.",
+  },
+  {
+    name: "jwtAudience",
+    flag: "--jwt-audience",
+    variable: "TOOLCRIB_JWT_AUDIENCE",
+    fallback: "",
+    kind: { kind: "optional", rule: CLAIM },
+    help: "The `aud` that a JWT must have.",
+  },
+  {
+    name: "jwtAlgorithms",
+    flag: "--jwt-algorithms",
+    variable: "TOOLCRIB_JWT_ALGORITHMS",
+    fallback: "ES256,RS256,EdDSA",
+    kind: { kind: "choices", of: SIGNATURES },
+    help: "Signature algorithms that a JWT may have, with commas between them.",
+  },
+  {
+    name: "tlsCert",
+    flag: "--tls-cert",
+    variable: "TOOLCRIB_TLS_CERT",
+    fallback: "",
+    kind: { kind: "optional", rule: PATH },
+    help: "PEM file of this replica's certificate and chain: every listener speaks TLS; read again when it changes.",
+  },
+  {
+    name: "tlsKey",
+    flag: "--tls-key",
+    variable: "TOOLCRIB_TLS_KEY",
+    fallback: "",
+    kind: { kind: "optional", rule: PATH },
+    help: "PEM file of the certificate's private key.",
+  },
+  {
+    name: "tlsClientCa",
+    flag: "--tls-client-ca",
+    variable: "TOOLCRIB_TLS_CLIENT_CA",
+    fallback: "",
+    kind: { kind: "optional", rule: PATH },
+    help: "PEM file of the authorities whose client certificates identify callers; needs --certificates-file.",
+  },
+  {
+    name: "certificatesFile",
+    flag: "--certificates-file",
+    variable: "TOOLCRIB_CERTIFICATES_FILE",
+    fallback: "",
+    kind: { kind: "optional", rule: PATH },
+    help: "JSON file: grants by URI or DNS name of a client certificate; read again when it changes.",
   },
 ];
 
 /** Variables of the same family that other programs of the project read. */
-export const CLIENT_VARIABLES: readonly string[] = ["TOOLCRIB_URL", "TOOLCRIB_NAMESPACE"];
+export const CLIENT_VARIABLES: readonly string[] = [
+  "TOOLCRIB_URL",
+  "TOOLCRIB_NAMESPACE",
+  "TOOLCRIB_TOKEN",
+  "TOOLCRIB_TOKEN_FILE",
+  "TOOLCRIB_CA",
+  "TOOLCRIB_CERT",
+  "TOOLCRIB_KEY",
+];

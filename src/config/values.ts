@@ -1,8 +1,9 @@
 /** Reading one value of one kind: the value, or what was expected instead. */
+import { type AllowList, readAllowList } from "../domain/admission/egress.js";
 import type { HostPort, Kind, StoreChoice } from "./settings.js";
 
 export type Read =
-  | { readonly ok: true; readonly value: HostPort | StoreChoice | string | number | boolean }
+  | { readonly ok: true; readonly value: HostPort | StoreChoice | AllowList | string | number | boolean | readonly string[] }
   /** Completes the sentence "… must be <expected>". */
   | { readonly ok: false; readonly expected: string };
 
@@ -35,8 +36,16 @@ export function readValue(kind: Kind, text: string): Read {
       return readAddress(text);
     case "store":
       return readStore(text);
+    case "destinations":
+      return readDestinations(text);
     case "text":
       return kind.rule.pattern.test(text) ? { ok: true, value: text } : { ok: false, expected: kind.rule.expected };
+    case "optional":
+      return text === "" || kind.rule.pattern.test(text)
+        ? { ok: true, value: text }
+        : { ok: false, expected: kind.rule.expected };
+    case "choices":
+      return readChoices(text, kind.of);
     case "choice":
       return kind.of.includes(text)
         ? { ok: true, value: text }
@@ -69,6 +78,19 @@ function readStore(text: string): Read {
     }
   }
   return { ok: false, expected: "embedded, memory, or redis://host[:port][/db] (rediss:// for TLS)" };
+}
+
+function readDestinations(text: string): Read {
+  const read = readAllowList(text);
+  if (!("problems" in read)) return { ok: true, value: Object.freeze(read) };
+  const expected = "networks, addresses, host names and *.names, with commas between them";
+  return { ok: false, expected: `${expected} (${read.problems.join("; ")})` };
+}
+
+function readChoices(text: string, of: readonly string[]): Read {
+  const chosen = text.split(",").map((part) => part.trim());
+  if (chosen.every((one) => of.includes(one))) return { ok: true, value: Object.freeze([...new Set(chosen)]) };
+  return { ok: false, expected: `one or more of ${of.join(", ")}, with commas between them` };
 }
 
 function readInteger(text: string, min: number, max: number): Read {

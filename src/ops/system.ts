@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { networkInterfaces } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Clock, Random } from "../catalogue/ports.js";
 
@@ -17,3 +18,8 @@ export const systemRandom: Random = {
   next: () => Math.random(),
   id: () => randomBytes(16).toString("hex"),
 };
+
+/** Addresses of the machine's interfaces, as they are now. */
+export function machineAddresses(): readonly string[] {
+  return Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
+}

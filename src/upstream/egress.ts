@@ -6,7 +6,9 @@ import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { LookupFunction } from "node:net";
 import { UpstreamError } from "../catalogue/upstream-port.js";
-import { isLoopbackHost } from "../domain/admission/endpoint.js";
+import { canonicalAddress } from "../domain/admission/address.js";
+import { addressDenial, type EgressPolicy, endpointDenial, type Own, type Target, targetOf } from "../domain/admission/egress.js";
+import { LIMITS } from "../domain/limits.js";
 import { place, timedOut } from "./failures.js";
 
 export interface EgressRequest {
@@ -47,13 +49,16 @@ export type Resolve = (
 interface Dialler {
   readonly http: HttpAgent;
   readonly https: HttpsAgent;
-  readonly lookup: LookupFunction;
 }
 
-/** Proxy variables of the environment are not looked at: a proxy would dial what was refused here. */
-export function createEgress(resolve: Resolve = lookup): Egress {
+/**
+ * Names are looked up once, judged, and dialled at exactly the addresses that were judged, with the name kept for SNI and
+ * Host. Proxy variables of the environment are not looked at: a proxy would dial what was refused here.
+ */
+export function createEgress(policy: EgressPolicy, resolve: Resolve = lookup): Egress {
   const options = { keepAlive: true, maxFreeSockets: 4 };
-  const dialler = { http: new HttpAgent(options), https: new HttpsAgent(options), lookup: loopbackLookup(resolve) };
+  const dialler = { http: new HttpAgent(options), https: new HttpsAgent(options) };
+  const refusal = (endpoint: string) => endpointDenial(policy, endpoint);
   const send = async (
     endpoint: string,
     request: EgressRequest,
@@ -63,7 +68,7 @@ export function createEgress(resolve: Resolve = lookup): Egress {
     const reason = refusal(endpoint);
     if (reason !== undefined) throw new UpstreamError("egress", reason);
     try {
-      return await dial(dialler, endpoint, request, signal);
+      return await dial(dialler, endpoint, request, signal, await judging(policy, resolve, endpoint, signal));
     } catch (error) {
       // A kept connection may have been closed by the server at the very moment it was reused; nothing was answered then.
       if (error instanceof StaleConnection && attempt === 0) return send(endpoint, request, signal, 1);
@@ -81,18 +86,6 @@ export function createEgress(resolve: Resolve = lookup): Egress {
   };
 }
 
-function refusal(endpoint: string): string | undefined {
-  if (!URL.canParse(endpoint)) return "the endpoint is no URL";
-  const { protocol, hostname, username, password } = new URL(endpoint);
-  if (username !== "" || password !== "") return "the endpoint holds a user name or password: remove it";
-  if (protocol !== "http:" && protocol !== "https:") return `only http and https are dialled, not ${protocol}`;
-  if (isLoopbackHost(hostname)) return undefined;
-  return (
-    `this version dials only loopback addresses (localhost, 127.0.0.0/8, ::1), and the endpoint names ${hostname}; ` +
-    "let the server register its definitions inline, or run the registry beside it"
-  );
-}
-
 class StaleConnection extends Error {
   asUpstream(endpoint: string): UpstreamError {
     return new UpstreamError("connect", `${place(endpoint)} closed the connection without an answer`, this.cause);
@@ -104,6 +97,7 @@ function dial(
   endpoint: string,
   request: EgressRequest,
   signal: AbortSignal,
+  lookup: LookupFunction,
 ): Promise<EgressResponse> {
   const url = new URL(endpoint);
   const secure = url.protocol === "https:";
@@ -111,8 +105,10 @@ function dial(
     method: request.method,
     agent: secure ? dialler.https : dialler.http,
     headers: { "accept-encoding": "identity", ...request.headers },
-    lookup: dialler.lookup,
+    lookup,
     signal,
+    maxHeaderSize: LIMITS.upstreamHeaderBytes,
+    insecureHTTPParser: false,
   };
   return new Promise((resolve, reject) => {
     const outgoing: ClientRequest = secure ? httpsRequest(url, options) : httpRequest(url, options);
@@ -127,21 +123,60 @@ function dial(
   });
 }
 
-/** Resolves a name and hands the socket exactly the addresses that were classified, so that no second answer can differ. */
-function loopbackLookup(resolve: Resolve): LookupFunction {
+/** The lookup of one request: it fails where an address may not be dialled. An endpoint without a name is judged here. */
+async function judging(
+  policy: EgressPolicy,
+  resolve: Resolve,
+  endpoint: string,
+  signal: AbortSignal,
+): Promise<LookupFunction> {
+  const target = targetOf(new URL(endpoint));
+  const own = await ownByName(policy, resolve, target, signal);
+  if (own.length > 0 && canonicalAddress(target.host) !== undefined) {
+    const reason = addressDenial(policy, target, target.host, own);
+    if (reason !== undefined) throw new UpstreamError("egress", reason);
+  }
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error) return callback(error, []);
-      const outside = addresses.find(({ address }) => !isLoopbackHost(address));
-      if (outside) {
-        const text = `${hostname} resolves to ${outside.address}, and this version dials only loopback addresses`;
-        return callback(new UpstreamError("egress", text), []);
+      const [first] = addresses ?? [];
+      if (error || !first) return callback(error ?? Object.assign(new Error("no address"), { code: "ENODATA" }), []);
+      for (const { address } of addresses) {
+        const reason = addressDenial(policy, target, address, own);
+        if (reason !== undefined) return callback(new UpstreamError("egress", reason), []);
       }
-      const first = addresses[0];
-      if (options.all || !first) return callback(null, addresses);
+      if (options.all) return callback(null, addresses);
       return callback(null, first.address, first.family);
     });
   };
+}
+
+/** Own things on the target's port of which only the name is known, such as the store, at the addresses they have now. */
+async function ownByName(
+  policy: EgressPolicy,
+  resolve: Resolve,
+  target: Target,
+  signal: AbortSignal,
+): Promise<readonly Own[]> {
+  const named = policy.own().filter((one) => one.port === target.port && canonicalAddress(one.host) === undefined);
+  const found = named.map(async (one) => {
+    const addresses = await addressesOf(resolve, one.host, signal);
+    return addresses.map(({ address }) => ({ ...one, host: address }));
+  });
+  return (await Promise.all(found)).flat();
+}
+
+function addressesOf(resolve: Resolve, hostname: string, signal: AbortSignal): Promise<readonly LookupAddress[]> {
+  return new Promise((done, fail) => {
+    const leave = () => fail(signal.reason);
+    signal.addEventListener("abort", leave, { once: true });
+    resolve(hostname, { all: true }, (error, addresses) => {
+      signal.removeEventListener("abort", leave);
+      // Whether the target is this very thing cannot be told, so it is not dialled now.
+      if (error) fail(new UpstreamError("connect", `the address of the registry's own ${hostname} is not known now`, error));
+      else done(addresses);
+    });
+    if (signal.aborted) leave();
+  });
 }
 
 function responseOf(
@@ -207,6 +242,13 @@ function translated(
     return new UpstreamError(
       "connect",
       `${where} closed the connection before it had answered ${request.purpose}`,
+      error,
+    );
+  }
+  if (code === "HPE_HEADER_OVERFLOW") {
+    return new UpstreamError(
+      "too-large",
+      `${where} answered ${request.purpose} with more than ${LIMITS.upstreamHeaderBytes} bytes of headers`,
       error,
     );
   }

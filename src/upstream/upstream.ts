@@ -2,10 +2,11 @@
 import type { Clock, Logger } from "../catalogue/ports.js";
 import type { Listing, Upstream } from "../catalogue/upstream-port.js";
 import { UpstreamError } from "../catalogue/upstream-port.js";
+import type { EgressPolicy } from "../domain/admission/egress.js";
 import { Channel } from "./channel.js";
 import type { Connection } from "./connection.js";
 import { Connections } from "./connections.js";
-import { createEgress } from "./egress.js";
+import { createEgress, type Resolve } from "./egress.js";
 import { HttpFailure, place, rpcCode } from "./failures.js";
 import { screen } from "./tools.js";
 import { walk } from "./walk.js";
@@ -15,6 +16,10 @@ export interface UpstreamOptions {
   readonly logger: Logger;
   /** Our own version, as servers are told. */
   readonly version: string;
+  /** What may be dialled. */
+  readonly policy: EgressPolicy;
+  /** The system's resolver if unsaid. */
+  readonly resolve?: Resolve | undefined;
 }
 
 export interface ClosableUpstream extends Upstream {
@@ -22,8 +27,8 @@ export interface ClosableUpstream extends Upstream {
   close(): Promise<void>;
 }
 
-export function createUpstream({ clock, logger, version }: UpstreamOptions): ClosableUpstream {
-  const egress = createEgress();
+export function createUpstream({ clock, logger, version, policy, resolve }: UpstreamOptions): ClosableUpstream {
+  const egress = createEgress(policy, resolve);
   const tools = { clock, logger, client: { name: "toolcrib", version } };
   const connections = new Connections(tools, (endpoint) => new Channel(egress, endpoint));
 

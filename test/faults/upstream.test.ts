@@ -7,7 +7,7 @@ import { LIMITS } from "../../src/domain/limits.js";
 import { createEgress } from "../../src/upstream/egress.js";
 import { FakeClock } from "../support/fake-clock.js";
 import { startFixture } from "../support/servers.js";
-import { eventually, failureOf, soon, startUpstream } from "../support/upstream.js";
+import { eventually, failureOf, localPolicy, soon, startUpstream } from "../support/upstream.js";
 
 const eras = ["legacy", "modern"] as const;
 const fault = (name: string, ...more: string[]) => startFixture("faulty-server.mjs", ["--fault", name, ...more]);
@@ -122,7 +122,7 @@ describe("a server that is not there", () => {
       response.end("here");
     });
     const url = await listening(server);
-    const egress = createEgress();
+    const egress = createEgress(localPolicy);
     onTestFinished(() => egress.close());
     for (let i = 0; i < 2; i++) {
       const request = { method: "POST", headers: {}, body: "{}", purpose: "a test" } as const;
@@ -136,34 +136,15 @@ describe("a server that is not there", () => {
 describe("egress", () => {
   const upstream = () => startUpstream();
 
-  it.each([
-    "http://127.0.0.1:3001/mcp",
-    "http://127.9.9.9/mcp",
-    "http://[::1]:3001/mcp",
-    "http://localhost:3001/mcp",
-    "http://0x7f.1:3001/mcp",
-    "http://2130706433/mcp",
-    "http://[::ffff:127.0.0.1]/mcp",
-    "https://localhost/mcp",
-  ])("allows %s", (endpoint) => {
-    expect(upstream().refusal(endpoint)).toBeUndefined();
-  });
-
-  it.each([
-    "http://10.0.0.1/mcp",
-    "http://169.254.169.254/latest/meta-data",
-    "http://example.com/mcp",
-    "http://0.0.0.0:3001/mcp",
-    "http://[::]/mcp",
-    "http://[::ffff:10.0.0.1]/mcp",
-    "http://localhost.example.com/mcp",
-    "http://127.0.0.1.example.com/mcp",
-  ])("refuses %s before anything is dialled, naming the host", async (endpoint) => {
-    const sentence = upstream().refusal(endpoint);
-    expect(sentence).toMatch(/dials only loopback addresses/);
-    expect(sentence).toContain(new URL(endpoint).hostname);
-    expect(await failureOf(upstream().list(endpoint, soon()))).toMatchObject({ kind: "egress", message: sentence });
-  });
+  it.each(["http://169.254.169.254/latest/meta-data", "http://0.0.0.0:3001/mcp", "http://127.0.0.1:22/mcp"])(
+    "refuses %s before anything is dialled, naming the host",
+    async (endpoint) => {
+      const sentence = upstream().refusal(endpoint);
+      expect(sentence).toMatch(/never dialled/);
+      expect(sentence).toContain(new URL(endpoint).hostname);
+      expect(await failureOf(upstream().list(endpoint, soon()))).toMatchObject({ kind: "egress", message: sentence });
+    },
+  );
 
   it.each(["file:///etc/passwd", "ftp://localhost/", "not a url", "http://user:pass@localhost/mcp"])(
     "refuses %s",
@@ -178,35 +159,6 @@ describe("egress", () => {
     expect((await upstream().list(url, soon())).tools).toHaveLength(3);
     await server.stop();
     expect(await failureOf(upstream().list(url, soon()))).toMatchObject({ kind: "connect" });
-  });
-
-  it("does not believe a name: every address that it resolves to must be loopback", async () => {
-    const server = await fault("none");
-    const addresses = [
-      { address: "127.0.0.1", family: 4 },
-      { address: "10.0.0.1", family: 4 },
-    ];
-    const egress = createEgress((_hostname, _options, callback) => callback(null, addresses));
-    onTestFinished(() => egress.close());
-    const url = server.url.replace("127.0.0.1", "evil.localhost");
-    const request = { method: "GET", headers: {}, purpose: "a test" } as const;
-    const error = await failureOf(egress.request(url, request, soon()));
-    expect(error).toMatchObject({ kind: "egress" });
-    expect(error.message).toMatch(/evil\.localhost resolves to 10\.0\.0\.1/);
-    expect(await server.requests()).toEqual([]);
-  });
-
-  it("takes no proxy from the environment", async () => {
-    const server = await fault("none");
-    for (const name of ["http_proxy", "HTTP_PROXY", "all_proxy"]) {
-      const before = process.env[name];
-      process.env[name] = "http://127.0.0.1:9";
-      onTestFinished(() => {
-        if (before === undefined) delete process.env[name];
-        else process.env[name] = before;
-      });
-    }
-    expect((await upstream().list(server.url, soon())).tools).toHaveLength(3);
   });
 });
 

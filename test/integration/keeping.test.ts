@@ -19,7 +19,7 @@ import { MemoryStore } from "../../src/store/memory/memory-store.js";
 import { createUpstream } from "../../src/upstream/upstream.js";
 import { declare, introspect, Recorder, stubsOf } from "../support/replica.js";
 import { startFixture } from "../support/servers.js";
-import { silentLogger } from "../support/upstream.js";
+import { localPolicy, silentLogger } from "../support/upstream.js";
 
 const clock = systemClock;
 const random = systemRandom;
@@ -30,7 +30,7 @@ function startReplica(memory: MemoryStore) {
   const store = memory.attach();
   const partition = store.partitions[0];
   if (!partition) throw new Error("a store has a partition");
-  const upstream = createUpstream({ clock, logger, version: "0.0.0" });
+  const upstream = createUpstream({ clock, logger, version: "0.0.0", policy: localPolicy });
   const definitions = createDefinitions({ blobsOf: () => partition.blobs, clock, logger });
   const registry = new Registry({
     deps: {

@@ -2,7 +2,8 @@
 import { onTestFinished } from "vitest";
 import type { Clock, Logger } from "../../src/catalogue/ports.js";
 import { UpstreamError } from "../../src/catalogue/upstream-port.js";
-import type { ClosableUpstream } from "../../src/upstream/upstream.js";
+import type { EgressPolicy } from "../../src/domain/admission/egress.js";
+import type { ClosableUpstream, UpstreamOptions } from "../../src/upstream/upstream.js";
 import { createUpstream } from "../../src/upstream/upstream.js";
 
 export const realClock: Clock = {
@@ -21,9 +22,20 @@ export const realClock: Clock = {
 
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
+/** As of a registry that listens on loopback only and lists nothing. */
+export const localPolicy: EgressPolicy = {
+  inside: "open",
+  allow: { networks: [], names: [] },
+  own: () => [],
+  machine: () => [],
+};
+
 /** Closed when the test ends. */
-export function startUpstream(clock: Clock = realClock): ClosableUpstream {
-  const upstream = createUpstream({ clock, logger: silentLogger, version: "0.0.0" });
+export function startUpstream(
+  clock: Clock = realClock,
+  more: Partial<Pick<UpstreamOptions, "policy" | "resolve">> = {},
+): ClosableUpstream {
+  const upstream = createUpstream({ clock, logger: silentLogger, version: "0.0.0", policy: localPolicy, ...more });
   onTestFinished(() => upstream.close());
   return upstream;
 }

@@ -29,7 +29,10 @@ export async function prepareOffer(
   if (input.offer.kind === "declared") return declaredOffer(deps, input, input.offer.tools);
   refuseEgress(deps, input);
   if (known?.header.source === "introspected" && !known.header.pending) return knownOffer();
-  return introspectedOffer(deps, input, await firstListing(deps, input.endpoint));
+  const first = await firstListing(deps, input.endpoint);
+  // A name shows only now where it leads; a server that may not be dialled will not come up by waiting.
+  if (first.kind === "failed" && first.error.kind === "egress") throw egressDenied(input, first.error.message);
+  return introspectedOffer(deps, input, first);
 }
 
 function declaredOffer(deps: Deps, input: RegisterInput, declared: readonly DeclaredTool[]): PreparedOffer {
@@ -176,7 +179,11 @@ async function firstListing(deps: Deps, endpoint: string): Promise<FirstListing>
 /** A server that has to be dialled must be one that may be dialled. */
 function refuseEgress(deps: Deps, input: RegisterInput): void {
   const refusal = deps.upstream.refusal(input.endpoint);
-  if (refusal) throw new Fault("EGRESS_DENIED", refusal, { metadata: { server_id: input.serverId } });
+  if (refusal) throw egressDenied(input, refusal);
+}
+
+function egressDenied(input: RegisterInput, why: string): Fault {
+  return new Fault("EGRESS_DENIED", why, { metadata: { server_id: input.serverId } });
 }
 
 function refuseRejected(input: RegisterInput, set: DeclaredSet): void {

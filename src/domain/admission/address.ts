@@ -70,16 +70,22 @@ interface Carrier {
   readonly network: Network;
   readonly at: readonly (readonly [number, number, number, number])[];
   readonly inverted?: true;
+  /** 0.x.x.x there means that it carries none. */
+  readonly zeroIsNone?: true;
 }
 
 const LAST: Carrier["at"] = [[12, 13, 14, 15]];
 
 const CARRIERS: readonly Carrier[] = [
-  { network: network("::/96"), at: LAST },
+  { network: network("::/96"), at: LAST, zeroIsNone: true },
   { network: network("::ffff:0:0:0/96"), at: LAST },
   { network: network("64:ff9b::/96"), at: LAST },
   // The translator's prefix may be 48, 56, 64 or 96 bits long, and only the translator knows (RFC 6052).
-  { network: network("64:ff9b:1::/48"), at: [[6, 7, 9, 10], [7, 9, 10, 11], [9, 10, 11, 12], [12, 13, 14, 15]] },
+  {
+    network: network("64:ff9b:1::/48"),
+    at: [[6, 7, 9, 10], [7, 9, 10, 11], [9, 10, 11, 12], [12, 13, 14, 15]],
+    zeroIsNone: true,
+  },
   { network: network("2002::/16"), at: [[2, 3, 4, 5]] },
   // Teredo: its server, and its client with all bits inverted.
   { network: network("2001::/32"), at: [[4, 5, 6, 7]] },
@@ -143,10 +149,10 @@ function classOf(ip: Ip): AddressClass {
 function carriedBy(ip: Ip): Ip[] {
   if (ip.kind() === "ipv4") return [];
   const bytes = ip.toByteArray();
-  return CARRIERS.filter(({ network: range }) => within(ip, range)).flatMap(({ at, inverted }) => {
+  return CARRIERS.filter(({ network: range }) => within(ip, range)).flatMap(({ at, inverted, zeroIsNone }) => {
     const found = at.map((places) => places.map((place) => (bytes[place] ?? 0) ^ (inverted ? 0xff : 0)));
-    // Of several places those that are not used read as 0.x.x.x; a wrong one that reads otherwise can only forbid.
-    const used = at.length > 1 ? found.filter(([first]) => first !== 0) : found;
+    // Of several places those that are not used read as zeros; a wrong one that reads otherwise can only forbid.
+    const used = zeroIsNone ? found.filter(([first]) => first !== 0) : found;
     return used.map((octets) => new ipaddr.IPv4(octets));
   });
 }

@@ -77,15 +77,3 @@ function namesCredential(parameter: string): boolean {
   const name = parameter.toLowerCase().replace(/[^a-z0-9]/g, "");
   return CREDENTIAL_WORDS.has(name) || CREDENTIAL_ENDS.test(name);
 }
-
-/**
- * Whether a hostname, as a WHATWG URL spells it, means this machine: 127.0.0.0/8, ::1, their IPv4-mapped forms, `localhost`
- * and names below it. Resolvers may still send a name below `localhost` elsewhere: check the address that is dialled too.
- */
-export function isLoopbackHost(hostname: string): boolean {
-  const host = hostname.toLowerCase().replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
-  if (host === "localhost" || host.endsWith(".localhost")) return true;
-  if (host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host)) return true;
-  // ::ffff:127.0.0.1 is spelled ::ffff:7f00:1 once parsed; the first byte is the upper half of the seventh group.
-  return /^::ffff:(?:7f[0-9a-f]{2}:[0-9a-f]{1,4}|127(?:\.\d{1,3}){3})$/.test(host);
-}

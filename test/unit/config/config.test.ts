@@ -19,6 +19,7 @@ describe("loadConfig", () => {
       store: { kind: "embedded" },
       dataDir: "./data",
       redisPrefix: "toolcrib:",
+      egressAllow: { networks: [], names: [] },
       maxWatchers: 10_000,
       graceMs: 10_000,
       logLevel: "info",
@@ -104,7 +105,8 @@ describe("the table of settings", () => {
     for (const setting of SETTINGS) {
       expect(helpText()).toContain(setting.flag);
       expect(helpText()).toContain(setting.variable);
-      expect(settingsTable()).toContain(`\`${setting.flag}\` | \`${setting.variable}\` | \`${setting.fallback}\``);
+      const fallback = setting.fallback === "" ? "unset" : `\`${setting.fallback}\``;
+      expect(settingsTable()).toContain(`\`${setting.flag}\` | \`${setting.variable}\` | ${fallback} |`);
     }
   });
 });
