@@ -116,6 +116,27 @@ describe.skipIf(inject("redisServer") === "")("two replicas", () => {
     );
   });
 
+  it("a token from before both died is good at a replica that started after that", async () => {
+    const { redis, a, b } = await startPair();
+    const watch = a.api.watch();
+    await watch.ready();
+    await flush(b.api, [watch], "marker-1");
+    const { token } = watch;
+    watch.cancel();
+    for (let i = 0; i < 10; i++)
+      await (i % 2 === 0 ? a : b).api.call("register", declared("busy", [tool("t", `Version ${i}`)], HOUR));
+    await Promise.all([a.process.kill(), b.process.kill()]);
+
+    const fresh = await startReplicaOn(redis.url);
+    const resumed = await resume(fresh.api, token);
+    await flush(fresh.api, [resumed], "marker-2");
+    expect(toldOf(resumed, "busy")).toEqual([
+      "REGISTERED busy/t",
+      ...Array.from({ length: 9 }, () => "SCHEMA_INVALIDATED busy/t"),
+    ]);
+    expect(toldOf(resumed, "marker-1")).toEqual([]);
+  });
+
   it("stubs with digests but no definition: the server is asked when somebody first wants one, and only then", async () => {
     const { a, b } = await startPair();
     const server = await startFixture("corpus-server.mjs", [

@@ -38,7 +38,12 @@ withRedis("Redis flushed under 50 renewing servers", () => {
     const { redis, a, b } = await startPair();
     const fleet = await startFleet([a.api, b.api], 50, 10);
     const live = await startFixture("corpus-server.mjs", [corpusFile("time")]);
-    await a.api.call("register", { serverId: "standing", endpoint: live.url, standing: true, introspect: {} });
+    const { revision } = await a.api.call("register", {
+      serverId: "standing",
+      endpoint: live.url,
+      standing: true,
+      introspect: {},
+    });
     const all = [...fleet.toolIds, ...(await a.api.toolIds({ filter: { serverIds: ["standing"] } }))].sort();
     for (const replica of [a, b])
       await eventually(
@@ -79,6 +84,8 @@ withRedis("Redis flushed under 50 renewing servers", () => {
       expect(await refusalOf(resume(replica.api, watches[0]?.token ?? ""))).toMatchObject({
         reason: "RELIST_REQUIRED",
       });
+      const dead = await refusalOf(replica.api.call("getStubs", { minRevision: revision }));
+      expect(["DEAD_REVISION", "REVISION_NOT_REACHED"]).toContain(dead.reason);
       const { schema } = await replica.api.call("getFullSchema", { toolId: "fleet-007/work" });
       expect(schema.definition.toString()).toContain('"work"');
     }
@@ -275,6 +282,28 @@ withRedis("Redis away", () => {
       expect(page.stubs.map((s: { toolId: string }) => s.toolId)).toEqual(fleet.toolIds);
     }
     expect(watch.told).toEqual([]);
+  });
+});
+
+withRedis("Redis full", () => {
+  it("refuses Registers, while renewals, removals and reads go on", async () => {
+    const { redis, a, b } = await startPair();
+    const { lease, setDigest } = await a.api.call("register", declared("here", [tool("t")], HOUR));
+    const leaving = await a.api.call("register", declared("leaving", [tool("t")], HOUR));
+    await redis.admin.config("SET", "maxmemory-policy", "noeviction");
+    await redis.admin.config("SET", "maxmemory", "1");
+    const refused = await refusalOf(a.api.call("register", declared("new", [tool("t")], HOUR)));
+    expect(refused).toMatchObject({ code: status.RESOURCE_EXHAUSTED, reason: "STORE_FULL" });
+    const renewed = await b.api.call("renew", { leases: [{ leaseId: lease.leaseId, setDigest }] });
+    expect(renewed.results[0].state).toBe("STATE_OK");
+    const removed = await b.api.call("deregister", { leaseId: leaving.lease.leaseId });
+    expect(removed.removed).toBe(true);
+    for (const replica of [a, b])
+      expect(await replica.api.toolIds({ minRevision: removed.revision })).toEqual(["here/t"]);
+
+    await redis.admin.config("SET", "maxmemory", "0");
+    await a.api.call("register", declared("new", [tool("t")], HOUR));
+    expect(await a.api.toolIds()).toEqual(["here/t", "new/t"]);
   });
 });
 
