@@ -65,12 +65,7 @@ async function ofServer(
   );
 }
 
-async function ofTool(
-  writes: Writes,
-  namespace: string,
-  toolId: string,
-  caller: Principal,
-): Promise<DeregisterOutput> {
+async function ofTool(writes: Writes, namespace: string, toolId: string, caller: Principal): Promise<DeregisterOutput> {
   const id = splitToolId(toolId);
   if (!id)
     throw invalidRequest([{ field: "tool_id", description: `is server_id/tool_name, not ${JSON.stringify(toolId)}` }]);

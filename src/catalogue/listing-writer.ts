@@ -2,6 +2,7 @@ import type { ServerRecord, Tool } from "../domain/server.js";
 import type { ConditionPublisher } from "./conditions.js";
 import type { Deps } from "./deps.js";
 import type { Blob } from "./ports.js";
+import { withKnown } from "./register/known.js";
 import { listedSet } from "./register/listed.js";
 import { answered } from "./register/prepare.js";
 import type { Listing } from "./upstream-port.js";
@@ -35,10 +36,11 @@ export class CatalogueListingWriter implements ListingWriter {
           protocolVersion: listing.protocolVersion,
           listedAtMs: listing.receivedAtMs,
         };
-        if (sameListing(record, header, set.tools)) return keep("unchanged");
+        const tools = withKnown(record, set.tools, this.deps.stubs);
+        if (sameListing(record, header, tools)) return keep("unchanged");
         return {
           kind: "commit",
-          step: { cause: "listing", next: { header, tools: set.tools }, leases: [] },
+          step: { cause: "listing", next: { header, tools }, leases: [] },
           value: "committed",
         };
       }),
@@ -92,9 +94,14 @@ export class CatalogueListingWriter implements ListingWriter {
   /** Fills in what the registrant did not say: the digest and the size, never its words. */
   #learned(tool: Tool, listed: ReadonlyMap<string, Listing["tools"][number]>): Tool {
     const found = listed.get(tool.name);
-    if (!found || tool.digestDeclared || found.digest === tool.digest) return tool;
+    const other = found?.digest !== tool.digest;
+    if (!found || (other && tool.digestDeclared)) return tool;
     const label = this.deps.stubs.decode(tool.stub);
-    return this.deps.stubs.encode({ ...label, digest: found.digest, sizeBytes: found.definition.byteLength }, false);
+    if (!other && label.sizeBytes > 0) return tool;
+    return this.deps.stubs.encode(
+      { ...label, digest: found.digest, sizeBytes: found.definition.byteLength },
+      tool.digestDeclared,
+    );
   }
 
   async #reportMismatch(namespace: string, serverId: string, wrong: readonly Tool[]): Promise<void> {

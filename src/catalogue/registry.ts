@@ -145,11 +145,7 @@ export class Registry implements RegistryApi {
     return results;
   }
 
-  async deregister(
-    namespace: string,
-    target: Parameters<RegistryApi["deregister"]>[1],
-    caller: Principal = EVERYBODY,
-  ) {
+  async deregister(namespace: string, target: Parameters<RegistryApi["deregister"]>[1], caller: Principal = EVERYBODY) {
     const name = namespaceOf(namespace);
     return deregister(this.#part(name).writes, name, target, caller);
   }

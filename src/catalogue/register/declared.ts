@@ -49,7 +49,9 @@ export function readDeclared(
     sent.push({ name: tool.name, reasons: reason ? [reason] : [] });
     if (reason) return;
     tools.push(tool);
-    members.push({ name: tool.name, stub: tool.stub, definitionDigest: tool.digest });
+    // The size may differ between spellings of one definition, and says nothing about the set.
+    const member = definition ? stubs.encode({ ...stubs.decode(tool.stub), sizeBytes: 0 }, true) : tool;
+    members.push({ name: tool.name, stub: member.stub, definitionDigest: tool.digest });
     if (definition) blobs.push({ digest: definition.digest, bytes: definition.bytes, fetchedAtMs: nowMs });
   });
   const rejected = sent.filter((s) => s.reasons.length > 0);
@@ -61,26 +63,6 @@ export function readDeclared(
     blobs,
     sent,
   };
-}
-
-/**
- * A digest that the registrant did not give was learned from a load; it stays while what the registrant says about the tool
- * stays, and is forgotten with the first change of its label.
- */
-export function keepLearned(
-  record: ServerRecord | undefined,
-  tools: readonly Tool[],
-  stubs: StubCodec,
-): readonly Tool[] {
-  if (!record) return tools;
-  const known = new Map(record.tools.map((t) => [t.name, t]));
-  return tools.map((tool) => {
-    const before = known.get(tool.name);
-    if (tool.digest !== "" || !before || before.digest === "" || before.digestDeclared) return tool;
-    const { digest, sizeBytes } = stubs.decode(before.stub);
-    const learned = stubs.encode({ ...stubs.decode(tool.stub), digest, sizeBytes }, false);
-    return Buffer.compare(learned.stub, before.stub) === 0 ? before : tool;
-  });
 }
 
 /** What became of each tool, against the record as it was. */

@@ -5,8 +5,9 @@ import type { DeclaredTool, RegisterInput, ToolOutcome } from "../api.js";
 import type { Deps } from "../deps.js";
 import type { Blob } from "../ports.js";
 import { type Listing, UpstreamError } from "../upstream-port.js";
-import { type DeclaredSet, keepLearned, outcomesOf, readDeclared } from "./declared.js";
+import { type DeclaredSet, outcomesOf, readDeclared } from "./declared.js";
 import { type OfferPart, withCondition } from "./header.js";
+import { withKnown } from "./known.js";
 import { listedSet } from "./listed.js";
 
 /** An offer, judged before the write loop begins, so that deciding again costs no network and no parsing. */
@@ -42,7 +43,7 @@ function declaredOffer(deps: Deps, input: RegisterInput, declared: readonly Decl
   return {
     source: "declared",
     blobs: set.blobs,
-    tools: (record) => keepLearned(record, set.tools, deps.stubs),
+    tools: (record) => withKnown(record, set.tools, deps.stubs),
     header: () => ({
       setDigest: set.setDigest,
       rejected: set.rejected,
@@ -90,7 +91,7 @@ function introspectedOffer(deps: Deps, input: RegisterInput, first: FirstListing
   return {
     source: "introspected",
     blobs: set.blobs,
-    tools: () => set.tools,
+    tools: (record) => withKnown(record, set.tools, deps.stubs),
     header: (record, nowMs) => ({
       setDigest: "",
       rejected: set.rejected,

@@ -59,7 +59,13 @@ test("P11: reads that memory can answer make no store call", async () => {
   const registry = await here.replica(counted(here.memory.attach(), calls));
   withLoader(registry, here);
   await here.run(registry.register(declare("files", [tool("read"), tool("write")])));
-  const schema = { namespace: "", key: { kind: "tool", toolId: "files/read" }, view: "full", minRevision: "", deadlineMs: 1_000 } as const;
+  const schema = {
+    namespace: "",
+    key: { kind: "tool", toolId: "files/read" },
+    view: "full",
+    minRevision: "",
+    deadlineMs: 1_000,
+  } as const;
   const first = await here.run(registry.schema(schema));
   expect(calls).toContain("blobs.get");
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Registry } from "../../../src/catalogue/registry.js";
 import { formatRevision } from "../../../src/domain/revision.js";
+import { EMPTY_STUB } from "../../../src/domain/stub.js";
 import { declare, introspect, listingOf, stubsOf, tool, watch, World } from "../../support/replica.js";
 
 let world: World;
@@ -227,5 +228,39 @@ describe("digests that the registrant did not give", () => {
     await world.run(a.register(declare("s", [tool("one", "other")])));
     const after = await world.run(b.renew("", [{ leaseId: lease?.leaseId ?? "", setDigest: "" }]));
     expect(after[0]?.state).toBe("ok");
+  });
+});
+
+describe("sizes", () => {
+  const spaced = () => Buffer.from(JSON.stringify(tool("one"), undefined, 2));
+  const inline = (bytes: Buffer) =>
+    ({ offer: { kind: "declared", tools: [{ label: undefined, definition: bytes }] } }) as const;
+
+  it("another spelling of the same definition changes nothing: the first bytes and their size are kept", async () => {
+    const first = await world.run(a.register(declare("s", [tool("one")])));
+    const again = await world.run(b.register(declare("s", [], inline(spaced()))));
+    expect(again.position).toEqual(first.position);
+    expect(again.setDigest).toBe(first.setDigest);
+    const other = await world.run(b.register(declare("s", [], { ...inline(spaced()), instanceId: "instance-2" })));
+    expect(other.setDigest).toBe(first.setDigest);
+    expect((await stubsOf(a))[0]?.sizeBytes).toBe(JSON.stringify(tool("one")).length);
+  });
+
+  it("of a tool declared by digest alone is learned with the first listing, and stays when it is declared again", async () => {
+    const listing = listingOf([tool("one")]);
+    const digest = listing.tools[0]?.digest ?? "";
+    const byDigest = (instanceId: string) =>
+      declare("s", [], {
+        instanceId,
+        offer: { kind: "declared", tools: [{ label: { ...EMPTY_STUB, name: "one", digest }, definition: undefined }] },
+      });
+    const one = await world.run(a.register(byDigest("instance-1")));
+    expect((await stubsOf(a))[0]?.sizeBytes).toBe(0);
+    await world.run(a.listings.learn("default", "s", listing, one.position.revision));
+    expect((await stubsOf(a))[0]?.sizeBytes).toBeGreaterThan(0);
+    const watcher = await watch(a);
+    await world.run(b.register(byDigest("instance-2")));
+    expect((await stubsOf(a))[0]?.sizeBytes).toBeGreaterThan(0);
+    expect(watcher.told).toEqual([]);
   });
 });
