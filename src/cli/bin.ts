@@ -30,7 +30,12 @@ async function main(argv: readonly string[]): Promise<void> {
   }
   // A reader such as `head` that has seen enough closes the pipe: that is an end, not an error.
   process.stdout.on("error", () => process.exit(0));
-  process.exitCode = await runCommand(argv, { stdout: process.stdout, stderr: process.stderr, ending: ending.signal });
+  process.exitCode = await runCommand(argv, {
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    ending: ending.signal,
+  });
 }
 
 async function startRegistry(argv: readonly string[]): Promise<void> {

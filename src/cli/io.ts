@@ -4,6 +4,7 @@ import type { Writable } from "node:stream";
 export interface Io {
   readonly stdout: Writable;
   readonly stderr: Writable;
+  readonly env: NodeJS.ProcessEnv;
   /** Aborted by SIGINT, SIGTERM or SIGHUP: end in order. */
   readonly ending: AbortSignal;
 }

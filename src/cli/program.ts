@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { deregisterCommand } from "./deregister.js";
+import { doctorCommand } from "./doctor.js";
 import { explain } from "./failure.js";
 import { getCommand } from "./get.js";
 import type { Io } from "./io.js";
@@ -44,6 +45,7 @@ function buildProgram(io: Io, setExitCode: (code: number) => void): Command {
     getCommand(io),
     watchCommand(io),
     deregisterCommand(io),
+    doctorCommand(io, version, setExitCode),
     sampleCommand(io),
   ];
   for (const command of commands) program.addCommand(command);

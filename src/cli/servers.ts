@@ -1,5 +1,6 @@
 import { toJson } from "@bufbuild/protobuf";
 import { Command } from "commander";
+import type { RegistryConnection } from "../client/connection.js";
 import type { Server } from "../gen/toolcrib/v1/server_pb.js";
 import { ConditionStatus, Retention, ServerSchema, ToolSource } from "../gen/toolcrib/v1/server_pb.js";
 import { Availability } from "../gen/toolcrib/v1/stub_pb.js";
@@ -13,15 +14,7 @@ export function serversCommand(io: Io): Command {
   const command = new Command("servers").description("list the servers");
   return withJson(withRegistry(command)).action((options: RegistryOptions & { json?: boolean }) =>
     withConnection(options, async (registry, namespace) => {
-      const servers: Server[] = [];
-      let stale = false;
-      let pageToken = "";
-      do {
-        const page = await registry.listServers({ namespace, pageToken });
-        servers.push(...page.servers);
-        stale ||= page.stale;
-        pageToken = page.nextPageToken;
-      } while (pageToken !== "");
+      const { servers, stale } = await allServers(registry, namespace);
       if (options.json)
         line(
           io.stdout,
@@ -35,6 +28,22 @@ export function serversCommand(io: Io): Command {
       if (stale) line(io.stderr, "The registry cannot reach its store: this is the last that it knows.");
     }),
   );
+}
+
+/** Every server, page by page; `revision` is the last page's. */
+export async function allServers(registry: RegistryConnection, namespace: string) {
+  const servers: Server[] = [];
+  let stale = false;
+  let revision = "";
+  let pageToken = "";
+  do {
+    const page = await registry.listServers({ namespace, pageToken, pageSize: 500 });
+    servers.push(...page.servers);
+    stale ||= page.stale;
+    revision = page.revision;
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return { servers, stale, revision };
 }
 
 function print(io: Io, servers: readonly Server[]): void {
