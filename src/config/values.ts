@@ -34,6 +34,10 @@ export function readValue(kind: Kind, text: string): Read {
   switch (kind.kind) {
     case "address":
       return readAddress(text);
+    case "address or off":
+      return text === "off" ? { ok: true, value: "off" } : orOff(readAddress(text));
+    case "origins":
+      return readOrigins(text);
     case "store":
       return readStore(text);
     case "destinations":
@@ -69,15 +73,33 @@ function readAddress(text: string): Read {
   return { ok: true, value: Object.freeze({ host, port }) };
 }
 
+function orOff(read: Read): Read {
+  return read.ok ? read : { ok: false, expected: `${read.expected}, or off` };
+}
+
+function readOrigins(text: string): Read {
+  const origins = text.split(",").flatMap((part) => part.trim() || []);
+  const wrong = origins.filter((origin) => origin !== "*" && !isOrigin(origin));
+  if (wrong.length === 0 && (origins.length === 1 || !origins.includes("*"))) return { ok: true, value: Object.freeze(origins) };
+  const expected = "origins such as https://app.example or http://localhost:5173, with commas between them, or * alone";
+  return { ok: false, expected };
+}
+
+function isOrigin(text: string): boolean {
+  return /^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text;
+}
+
 function readStore(text: string): Read {
   if (text === "embedded" || text === "memory") return { ok: true, value: Object.freeze({ kind: text }) };
   if (/^rediss?:\/\//.test(text) && URL.canParse(text)) {
     const url = new URL(text);
-    if (url.hostname !== "" && /^(\/\d{0,4})?$/.test(url.pathname)) {
+    // A password with # or ? in it cuts the URL short: the host would be a part of the password.
+    const whole = url.hash === "" && url.search === "" && !/[#?]/.test(text);
+    if (whole && url.hostname !== "" && /^(\/\d{0,4})?$/.test(url.pathname)) {
       return { ok: true, value: Object.freeze({ kind: "redis", url: text }) };
     }
   }
-  return { ok: false, expected: "embedded, memory, or redis://host[:port][/db] (rediss:// for TLS)" };
+  return { ok: false, expected: "embedded, memory, or redis://host[:port][/db] (rediss:// for TLS), with # ? / @ in a password written as %23 %3F %2F %40" };
 }
 
 function readDestinations(text: string): Read {

@@ -34,7 +34,12 @@ export function schemaUriReasons(uri: string): string[] {
   const wrong = wrongCharacter(uri, "a schema_uri");
   if (wrong) return [...reasons, wrong];
   const parsed = parse(uri);
-  return parsed ? [...reasons, ...secretReasons(parsed)] : [...reasons, "is no absolute URI: write it with its scheme"];
+  if (!parsed) return [...reasons, "is no absolute URI: write it with its scheme"];
+  // `user:password@host` without a scheme reads as the scheme `user`.
+  if (parsed.host === "" && parsed.pathname.includes("@")) {
+    reasons.push("holds an @ but no host, so it may be a user name and password: write it with its scheme and //, without them");
+  }
+  return [...reasons, ...secretReasons(parsed)];
 }
 
 function lengthReasons(url: string): string[] {

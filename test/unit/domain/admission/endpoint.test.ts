@@ -59,5 +59,6 @@ describe("a schema_uri", () => {
     expect(schemaUriReasons("mcp+file:///a#b")).toEqual([]);
     expect(schemaUriReasons("relative/x").join()).toMatch(/no absolute URI/);
     expect(schemaUriReasons("https://a:b@h/").join()).toMatch(/password/);
+    expect(schemaUriReasons("me:secret@host/x").join()).toMatch(/user name and password/);
   });
 });
