@@ -14,6 +14,9 @@ import { createClaims } from "./probe/claims.js";
 import { createIntake } from "./probe/intake.js";
 import { createKeeper, type Keeper } from "./probe/keeper.js";
 import { type GrpcServer, startGrpc } from "./rpc/grpc/server.js";
+import { createDoor, type Door } from "./rpc/identity/door.js";
+import { openIdentity } from "./rpc/identity/open.js";
+import { openTls, type Tls } from "./rpc/tls.js";
 import { createWatchCodec } from "./rpc/watch-codec.js";
 import { createDefinitions } from "./schemas/definitions.js";
 import { createLister } from "./schemas/lister.js";
@@ -56,13 +59,17 @@ export async function startReplica(config: Config, world: World): Promise<Replic
     opened.push(store);
     const own = storePlace(config);
     const core = assemble(config, world, store, egressPolicy(config, own));
+    const access = openAccess(config, world, core.registry);
+    opened.push(access);
+    const { door, tls } = access;
     const ready = (): readonly string[] => notReady(core.registry);
-    const ops = await startOps({ address: config.opsAddress, ready, metrics: core.metrics.registry, log });
+    const ops = await startOps({ address: config.opsAddress, ready, metrics: core.metrics.registry, log, tls });
     opened.push(ops);
     own.push({ what: "the registry's own ops listener", ...ops.address });
     const grpc = await startGrpc({
       address: config.grpcAddress,
-      api: core.registry,
+      door,
+      tls,
       log,
       metrics: core.metrics,
       graceMs: config.graceMs,
@@ -77,14 +84,14 @@ export async function startReplica(config: Config, world: World): Promise<Replic
       kept: core.kept,
     });
     core.start();
-    return replicaOf(core, store, ops, grpc, stopGauges);
+    return replicaOf(core, store, access, ops, grpc, stopGauges);
   } catch (error) {
     for (const one of opened.reverse()) await one.close();
     throw error;
   }
 }
 
-function replicaOf(core: Core, store: Store, ops: OpsServer, grpc: GrpcServer, stopGauges: () => void): Replica {
+function replicaOf(core: Core, store: Store, access: Access, ops: OpsServer, grpc: GrpcServer, stopGauges: () => void): Replica {
   let stopping: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     grpc.drain();
@@ -93,6 +100,7 @@ function replicaOf(core: Core, store: Store, ops: OpsServer, grpc: GrpcServer, s
     stopGauges();
     await core.stop();
     await ops.close();
+    await access.close();
     await store.close();
   };
   return {
@@ -103,6 +111,30 @@ function replicaOf(core: Core, store: Store, ops: OpsServer, grpc: GrpcServer, s
       return stopping;
     },
   };
+}
+
+/** Who is let in, and over what. */
+interface Access {
+  readonly door: Door;
+  readonly tls: Tls | undefined;
+  close(): Promise<void>;
+}
+
+function openAccess(config: Config, { log, clock }: World, registry: Registry): Access {
+  const { tokensFile, jwtJwks, certificatesFile, tlsCert, tlsKey, tlsClientCa } = config;
+  const jwt = { issuer: config.jwtIssuer, audience: config.jwtAudience, algorithms: config.jwtAlgorithms };
+  const identity = openIdentity({ tokensFile, jwtJwks, jwt, certificatesFile }, log, () => clock.now());
+  try {
+    const tls = tlsCert === "" ? undefined : openTls({ cert: tlsCert, key: tlsKey, clientCa: tlsClientCa }, log);
+    const close = async (): Promise<void> => {
+      identity.close();
+      tls?.close();
+    };
+    return { door: createDoor(registry, identity), tls, close };
+  } catch (error) {
+    identity.close();
+    throw error;
+  }
 }
 
 /** Who can reach the registry decides what it may reach: registrants of this machine may name what they reach themselves. */

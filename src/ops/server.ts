@@ -1,6 +1,8 @@
 /** The listener for operators and orchestrators: /livez, /readyz, /metrics. Plain HTTP, read-only, never the public door. */
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import type { SecureContextOptions } from "node:tls";
 import type { Registry } from "prom-client";
 import type { Logger } from "../catalogue/ports.js";
 
@@ -12,6 +14,14 @@ export interface OpsOptions {
   readonly ready: ReadyProbe;
   readonly metrics: Registry;
   readonly log: Logger;
+  /** Plain text if not given. Callers show no certificate here: nothing can be changed. */
+  readonly tls?: OpsTls | undefined;
+}
+
+export interface OpsTls {
+  readonly serverOptions: SecureContextOptions;
+  /** Keeps the server's certificate current; answers what stops that. */
+  follow(server: { setSecureContext(context: SecureContextOptions): void }): () => void;
 }
 
 export interface OpsServer {
@@ -26,7 +36,7 @@ const CLOSE_MS = 1_000;
 
 /** Rejects with one clear sentence when the address cannot be listened on. */
 export async function startOps(options: OpsOptions): Promise<OpsServer> {
-  const server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000 }, (request, response) => {
+  const { server, unfollow } = newServer(options.tls, (request, response) => {
     answer(options, request, response).catch((error: unknown) => {
       options.log.error({ err: error, path: request.url }, "the ops listener could not answer");
       if (!response.headersSent) send(response, 500, { status: "error" });
@@ -40,8 +50,20 @@ export async function startOps(options: OpsOptions): Promise<OpsServer> {
   const bound = server.address() as AddressInfo;
   return {
     address: { host: options.address.host, port: bound.port },
-    close: () => closeServer(server),
+    close: () => {
+      unfollow();
+      return closeServer(server);
+    },
   };
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+function newServer(tls: OpsTls | undefined, handler: Handler): { readonly server: Server; readonly unfollow: () => void } {
+  const limits = { requestTimeout: 10_000, headersTimeout: 10_000 };
+  if (!tls) return { server: createServer(limits, handler), unfollow: () => undefined };
+  const server = createTlsServer({ ...tls.serverOptions, ...limits, requestCert: false }, handler);
+  return { server, unfollow: tls.follow(server) };
 }
 
 async function answer(options: OpsOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -10,6 +10,8 @@ import { SubstitutesSchema } from "../../src/gen/toolcrib/v1/error_pb.js";
 import type { RegistryApi, WatchInput, WatchSink } from "../../src/catalogue/api.js";
 import { createMetrics } from "../../src/ops/metrics.js";
 import { type GrpcOptions, type GrpcServer, startGrpc } from "../../src/rpc/grpc/server.js";
+import { NO_IDENTITY } from "../../src/rpc/identity/authenticator.js";
+import { createDoor } from "../../src/rpc/identity/door.js";
 
 export const PROTO_DIR = fileURLToPath(new URL("../../proto", import.meta.url));
 export const SERVICE = "toolcrib.v1.RegistryService";
@@ -110,7 +112,7 @@ export async function startRig(api: Partial<RegistryApi> = {}, options: Partial<
   const metrics = createMetrics("0.0.0");
   const server = await startGrpc({
     address: { host: "127.0.0.1", port: 0 },
-    api: whole,
+    door: createDoor(whole, NO_IDENTITY),
     log: { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") },
     metrics,
     graceMs: 1_000,

@@ -48,15 +48,22 @@ export function http2Servers(server: Server): Http2Server[] {
  * take.
  */
 export function resetStream(call: object): void {
+  streamOf(call)?.close(constants.NGHTTP2_CANCEL);
+}
+
+/** The connection of a call: grpc-js tells of a verified certificate, and of a bad one nothing. */
+export function socketOf(call: object): object | undefined {
+  return streamOf(call)?.session?.socket;
+}
+
+function streamOf(call: object): Http2Stream | undefined {
   let layer: unknown = call;
   for (let depth = 0; depth < 5 && typeof layer === "object" && layer !== null; depth++) {
     const stream: unknown = Reflect.get(layer, "stream");
-    if (isHttp2Stream(stream)) {
-      stream.close(constants.NGHTTP2_CANCEL);
-      return;
-    }
+    if (isHttp2Stream(stream)) return stream;
     layer = Reflect.get(layer, "nextCall") ?? Reflect.get(layer, "call");
   }
+  return undefined;
 }
 
 function isHttp2Stream(value: unknown): value is Http2Stream {

@@ -6,7 +6,6 @@ import {
   type UntypedServiceImplementation,
   setLogger,
 } from "@grpc/grpc-js";
-import type { RegistryApi } from "../../catalogue/api.js";
 import type { Logger } from "../../catalogue/ports.js";
 import { Fault } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
@@ -16,18 +15,23 @@ import { createInterceptor } from "./interceptor.js";
 import { type HandlerEntry, handleUnknownMethods, http2Servers, noticeForeignRequests } from "./internals.js";
 import { GRPC } from "./limits.js";
 import { RPC } from "../limits.js";
+import type { Door } from "../identity/door.js";
+import type { Tls } from "../tls.js";
 import { type RpcMetrics, UNKNOWN_METHOD } from "../observe.js";
 import { OpenStreams } from "../open-streams.js";
 import { SERVICE, UNARY, WATCH } from "../services.js";
 import { addReflection } from "./reflection.js";
 import { refuse } from "./status.js";
 import { Connections } from "./connections.js";
+import { serverCredentials } from "./tls.js";
 import { unaryHandler } from "./unary.js";
 import { watchHandler } from "./watch.js";
 
 export interface GrpcOptions {
   readonly address: { readonly host: string; readonly port: number };
-  readonly api: RegistryApi;
+  readonly door: Door;
+  /** Plain text if not given. */
+  readonly tls?: Tls | undefined;
   readonly log: Logger;
   readonly metrics: RpcMetrics;
   /** How long `close` waits for calls under way, ms. */
@@ -75,7 +79,7 @@ export async function startGrpc(options: GrpcOptions): Promise<GrpcServer> {
     const fields = { method: UNKNOWN_METHOD, peer, http_status: 415, content_type: contentType.slice(0, 100) };
     log.info(fields, "a call was refused: its content type is not application/grpc");
   });
-  const port = await bind(server, options.address);
+  const port = await bind(server, options.address, serverCredentials(options.tls));
   const connections = new Connections();
   for (const listener of http2Servers(server)) connections.watch(listener);
 
@@ -138,10 +142,10 @@ function unknownMethod(path: string, log: Logger): HandlerEntry {
   return { func, serialize: identity, deserialize: identity, type: "bidi", path: UNKNOWN_METHOD };
 }
 
-function bind(server: Server, { host, port }: GrpcOptions["address"]): Promise<number> {
+function bind(server: Server, { host, port }: GrpcOptions["address"], credentials: ServerCredentials): Promise<number> {
   const where = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
   return new Promise((resolve, reject) => {
-    server.bindAsync(where, ServerCredentials.createInsecure(), (error, bound) => {
+    server.bindAsync(where, credentials, (error, bound) => {
       if (!error) return resolve(bound);
       server.forceShutdown();
       reject(new Error(bindRefusal(where, error), { cause: error }));

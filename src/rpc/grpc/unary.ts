@@ -1,15 +1,17 @@
 /** Runs one unary call: deadline, draining, stale header, and exactly one answer. */
 import { Metadata, type handleUnaryCall } from "@grpc/grpc-js";
-import type { RegistryApi } from "../../catalogue/api.js";
 import { Fault } from "../../domain/fault.js";
+import type { Credentials } from "../identity/authenticator.js";
+import type { Door } from "../identity/door.js";
 import type { Deps } from "../observe.js";
 import { draining } from "../open-streams.js";
 import { type Answer, type UnaryMethod, decode } from "../services.js";
+import { credentialsOf } from "./credentials.js";
 import { SharedDeadline } from "./shared-deadline.js";
 import { refuse } from "./status.js";
 
 export interface UnaryDeps extends Deps {
-  readonly api: RegistryApi;
+  readonly door: Door;
   readonly isDraining: () => boolean;
   /** For callers that set none, ms. */
   readonly defaultDeadlineMs: number;
@@ -39,7 +41,7 @@ export function unaryHandler(label: string, method: UnaryMethod, deps: UnaryDeps
     const deadlineMs = remaining(call.getDeadline());
     const waiting =
       deadlineMs === undefined ? shared.add(() => fail(serverDeadline(deps.defaultDeadlineMs))) : undefined;
-    run(method, deps, call.request, deadlineMs).then((answer) => {
+    run(method, deps, credentialsOf(call), call.request, deadlineMs).then((answer) => {
       if (!settle()) return;
       if (answer.stale) call.sendMetadata(STALE.clone());
       callback(null, answer.body);
@@ -50,13 +52,17 @@ export function unaryHandler(label: string, method: UnaryMethod, deps: UnaryDeps
 async function run(
   method: UnaryMethod,
   deps: UnaryDeps,
+  credentials: Credentials,
   request: Buffer,
   deadlineMs: number | undefined,
 ): Promise<Answer> {
   if (deps.isDraining() && method.draining === "refused") throw draining();
   if (deadlineMs !== undefined && deadlineMs <= 0)
     throw new Fault("DEADLINE", "the caller's deadline passed before the call began");
-  return method.handle(deps.api, decode(method.input, request), { deadlineMs });
+  const entering = deps.door.enter(credentials);
+  // A read in memory waits for nothing, not even for the next turn.
+  const { api } = entering instanceof Promise ? await entering : entering;
+  return method.handle(api, decode(method.input, request), { deadlineMs });
 }
 
 function remaining(deadline: Date | number): number | undefined {

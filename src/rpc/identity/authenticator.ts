@@ -27,7 +27,7 @@ export interface Authenticator {
 /** What judges bearer tokens of one kind. */
 export interface TokenJudge {
   /** Undefined: not of this kind, or not known here; another judge may know it. Throws UNAUTHENTICATED when it is ours and bad. */
-  judge(token: string): Promise<Principal | undefined> | Principal | undefined;
+  judge(token: string): Principal | Promise<Principal> | undefined;
 }
 
 export interface CertificateJudge {
@@ -35,14 +35,46 @@ export interface CertificateJudge {
   judge(certificate: PeerCertificate): Principal;
 }
 
-/** The faults of a credential: what is wrong with it, in words that help its owner and nobody else. */
+/** What is wrong with a credential, in words that help its owner and nobody else. */
 export function unauthenticated(problem: string): Fault {
   return new Fault("UNAUTHENTICATED", problem);
 }
 
 /** For a registry without identity: everybody is one principal. */
-export const OPEN_DOOR: Authenticator = {
+export const NO_IDENTITY: Authenticator = {
   authenticate: () => EVERYBODY,
   onChange: () => () => undefined,
   close: () => undefined,
 };
+
+export interface Judges {
+  /** In the order in which they are asked. */
+  readonly tokens: readonly TokenJudge[];
+  readonly certificates: CertificateJudge | undefined;
+}
+
+/** A header longer than this is no token of ours; the metadata of a call are bounded anyway. */
+const TOKEN = /^bearer +([A-Za-z0-9._~+/-]{1,8192}=*)$/i;
+
+/** A bearer token counts before a certificate: who sends one means it. */
+export function judgeWith({ tokens, certificates }: Judges): Authenticator["authenticate"] {
+  const wanted = [
+    ...(tokens.length > 0 ? ["`authorization: Bearer <token>`"] : []),
+    ...(certificates ? ["a client certificate"] : []),
+  ].join(" or ");
+  return ({ authorization, certificate }) => {
+    if (authorization !== undefined) {
+      const token = TOKEN.exec(authorization)?.[1];
+      if (token === undefined) throw unauthenticated("the authorization header is malformed: `Bearer <token>` is expected");
+      for (const judge of tokens) {
+        const principal = judge.judge(token);
+        if (principal !== undefined) return principal;
+      }
+      throw unauthenticated("the token is not known to this registry");
+    }
+    if (!certificate || !certificates) throw unauthenticated(`the call carries no credential: send ${wanted}`);
+    if (!certificate.verified)
+      throw unauthenticated("the client certificate is not from an authority that this registry trusts, or not in its time");
+    return certificates.judge(certificate.certificate);
+  };
+}
