@@ -23,3 +23,10 @@ export class CommandError extends Error {
 export function line(stream: Writable, text = ""): void {
   stream.write(`${text}\n`);
 }
+
+export function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve(undefined);
+    signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+}

@@ -28,19 +28,13 @@ export function registerCommand(io: Io): Command {
     .option("--tag <tag>", "a tag for all of its tools", collect);
   return withRegistry(command).action((options: RegisterOptions) =>
     withConnection(options, async (registry, namespace) => {
-      const answer = await registry.register(
-        {
-          namespace,
-          serverId: options.id,
-          endpoint: options.url,
-          transport: Transport.STREAMABLE_HTTP,
-          title: options.title ?? "",
-          tags: options.tag ?? [],
-          retention: { case: "standing", value: true },
-          offer: { case: "introspect", value: {} },
-        },
-        { timeoutMs: LISTING_MS },
-      );
+      const answer = await registerStanding(registry, namespace, {
+        serverId: options.id,
+        endpoint: options.url,
+        title: options.title ?? "",
+        tags: options.tag ?? [],
+        transport: Transport.STREAMABLE_HTTP,
+      });
       if (answer.pending) {
         line(
           io.stdout,
@@ -48,6 +42,32 @@ export function registerCommand(io: Io): Command {
         );
       } else await report(io, registry, namespace, options.id, answer);
     }),
+  );
+}
+
+/** A running server, as an operator registers it. */
+export interface StandingServer {
+  readonly serverId: string;
+  readonly endpoint: string;
+  readonly title: string;
+  readonly tags: readonly string[];
+  readonly transport: Transport;
+}
+
+export function registerStanding(
+  registry: RegistryConnection,
+  namespace: string,
+  server: StandingServer,
+): Promise<RegisterResponse> {
+  return registry.register(
+    {
+      ...server,
+      tags: [...server.tags],
+      namespace,
+      retention: { case: "standing", value: true },
+      offer: { case: "introspect", value: {} },
+    },
+    { timeoutMs: LISTING_MS },
   );
 }
 

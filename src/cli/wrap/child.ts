@@ -23,6 +23,12 @@ export interface ChildHandlers {
   onOverflow(bytes: number): void;
 }
 
+/** Where and with which variables a child runs; by default as this process does. */
+export interface ChildPlace {
+  readonly env?: NodeJS.ProcessEnv | undefined;
+  readonly cwd?: string | undefined;
+}
+
 /** After closing its input a well-behaved MCP server ends by itself within this time. */
 const POLITE_MS = 500;
 const TERM_GRACE_MS = 3_000;
@@ -67,8 +73,15 @@ export class Child {
   }
 
   /** Rejects with SpawnError when the command cannot be run. */
-  static async spawn(command: string, args: readonly string[], handlers: ChildHandlers): Promise<Child> {
+  static async spawn(
+    command: string,
+    args: readonly string[],
+    handlers: ChildHandlers,
+    place: ChildPlace = {},
+  ): Promise<Child> {
     const child = spawn(command, args, {
+      env: place.env,
+      cwd: place.cwd,
       stdio: ["pipe", "pipe", "inherit"],
       detached: process.platform !== "win32",
     });

@@ -1,4 +1,4 @@
-import type { ChildEnd } from "./child.js";
+import type { ChildEnd, ChildHandlers, ChildPlace } from "./child.js";
 import { Child } from "./child.js";
 import type { Eras } from "./era.js";
 import { findEras } from "./era.js";
@@ -6,7 +6,7 @@ import { Relay } from "./http/relay.js";
 import { Link } from "./link.js";
 import { listTools, subscribeToList } from "./listing.js";
 
-export interface WrapSettings {
+export interface WrapSettings extends ChildPlace {
   readonly command: string;
   readonly args: readonly string[];
   /** 0 takes a free one. */
@@ -56,14 +56,15 @@ export class Wrapped {
       (noise) =>
         settings.onOddity(`the server printed something that is no message: ${noise.toString("utf8", 0, 200)}`),
     );
-    const child: Child = await Child.spawn(settings.command, settings.args, {
+    const handlers: ChildHandlers = {
       onLine: (bytes) => link.receive(bytes),
       onOutputEnd: () => void child.stop(),
       onOverflow(bytes) {
         settings.onOddity(`the server sent a line of more than ${bytes} bytes: it is ended`);
         void child.stop();
       },
-    });
+    };
+    const child: Child = await Child.spawn(settings.command, settings.args, handlers, settings);
     void child.ended.then((end) => link.end(`the server ${end.how}`));
     const giveUp = (): void => void child.stop();
     settings.ending.addEventListener("abort", giveUp, { once: true });
