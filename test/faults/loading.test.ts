@@ -203,7 +203,7 @@ describe("a server that accepts and never answers", () => {
     await declare("silent", silent.url, stubs);
     await declare("fine", good.url, [{ name: goodTool }]);
 
-    const callers = Array.from({ length: 200 }, (_, i) => refusalOf(load(`silent/t${i % 20}`, 4_000)));
+    const callers = Array.from({ length: 200 }, (_, i) => refusalOf(load(`silent/t${i % 20}`, 4_000 + 50 * (i % 20))));
     await eventually(silent.accepted, (n) => n > 0);
     const other = await load(`fine/${goodTool}`, 4_000);
     expect(other.schema).toMatchObject({ freshness: "FRESHNESS_LIVE" });
