@@ -2,6 +2,7 @@
 import type { RegistryObserver } from "./catalogue/observer.js";
 import type { Blob, Clock, Entry, Logger, Random, Store } from "./catalogue/ports.js";
 import { Registry } from "./catalogue/registry.js";
+import { hasIdentity } from "./config/config.js";
 import type { Config } from "./config/settings.js";
 import { isLoopback } from "./config/values.js";
 import type { EgressPolicy, Own } from "./domain/admission/egress.js";
@@ -13,6 +14,7 @@ import { machineAddresses } from "./ops/system.js";
 import { createClaims } from "./probe/claims.js";
 import { createIntake } from "./probe/intake.js";
 import { createKeeper, type Keeper } from "./probe/keeper.js";
+import { type HttpServer, startHttp } from "./rpc/connect/server.js";
 import { type GrpcServer, startGrpc } from "./rpc/grpc/server.js";
 import { createDoor, type Door } from "./rpc/identity/door.js";
 import { openIdentity } from "./rpc/identity/open.js";
@@ -39,6 +41,8 @@ export interface World {
 /** A running replica. */
 export interface Replica {
   readonly grpcAddress: { readonly host: string; readonly port: number };
+  /** Undefined when it is off. */
+  readonly httpAddress: { readonly host: string; readonly port: number } | undefined;
   readonly opsAddress: { readonly host: string; readonly port: number };
   /** Refuses what is new, lets what is under way end, leaves the store tidy. Safe to call twice. */
   stop(): Promise<void>;
@@ -76,6 +80,11 @@ export async function startReplica(config: Config, world: World): Promise<Replic
     });
     opened.push(grpc);
     own.push({ what: "the registry's own gRPC listener", ...grpc.address });
+    const http = await httpOf(config, world, core.metrics, access);
+    if (http) {
+      opened.push(http);
+      own.push({ what: "the registry's own HTTP listener", ...http.address });
+    }
     const stopGauges = keepGauges({
       registry: core.registry,
       metrics: core.metrics,
@@ -84,19 +93,20 @@ export async function startReplica(config: Config, world: World): Promise<Replic
       kept: core.kept,
     });
     core.start();
-    return replicaOf(core, store, access, ops, grpc, stopGauges);
+    return replicaOf(core, store, access, ops, grpc, http, stopGauges);
   } catch (error) {
     for (const one of opened.reverse()) await one.close();
     throw error;
   }
 }
 
-function replicaOf(core: Core, store: Store, access: Access, ops: OpsServer, grpc: GrpcServer, stopGauges: () => void): Replica {
+function replicaOf(core: Core, store: Store, access: Access, ops: OpsServer, grpc: GrpcServer, http: HttpServer | undefined, stopGauges: () => void): Replica {
   let stopping: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     grpc.drain();
+    http?.drain();
     core.registry.drain();
-    await grpc.close();
+    await Promise.all([grpc.close(), http?.close()]);
     stopGauges();
     await core.stop();
     await ops.close();
@@ -105,6 +115,7 @@ function replicaOf(core: Core, store: Store, access: Access, ops: OpsServer, grp
   };
   return {
     grpcAddress: grpc.address,
+    httpAddress: http?.address,
     opsAddress: ops.address,
     stop: () => {
       stopping ??= stop();
@@ -137,9 +148,16 @@ function openAccess(config: Config, { log, clock }: World, registry: Registry): 
   }
 }
 
+async function httpOf(config: Config, { log, version }: World, metrics: Metrics, access: Access): Promise<HttpServer | undefined> {
+  const { httpAddress, corsOrigins, graceMs } = config;
+  if (httpAddress === "off") return undefined;
+  const identified = hasIdentity(config);
+  return startHttp({ ...access, address: httpAddress, log, version, metrics, identified, corsOrigins, graceMs });
+}
+
 /** Who can reach the registry decides what it may reach: registrants of this machine may name what they reach themselves. */
 function egressPolicy(config: Config, own: readonly Own[]): EgressPolicy {
-  const local = [config.grpcAddress, config.opsAddress].every(({ host }) => isLoopback(host));
+  const local = [config.grpcAddress, config.httpAddress, config.opsAddress].every((a) => a === "off" || isLoopback(a.host));
   return { inside: local ? "open" : "closed", allow: config.egressAllow, own: () => own, machine: machineAddresses };
 }
 

@@ -1,9 +1,9 @@
 /** The command line of the registry: settings in, one replica running, a clear sentence when it cannot. */
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { startReplica } from "./compose.js";
+import { type Replica, startReplica } from "./compose.js";
 import { asksForHelp, helpText, loadConfig, processSources, type Sources } from "./config/config.js";
-import type { Config, HostPort } from "./config/settings.js";
+import type { Config } from "./config/settings.js";
 import { formatAddress, redactUrl } from "./config/values.js";
 import { createLogger } from "./ops/logging.js";
 import { systemClock, systemRandom } from "./ops/system.js";
@@ -24,7 +24,7 @@ export async function serve(sources: Sources): Promise<number> {
   reportCrashes(log);
   try {
     const replica = await startReplica(config, { clock: systemClock, random: systemRandom, log, version: version() });
-    process.stdout.write(welcome(config, replica.grpcAddress, replica.opsAddress));
+    process.stdout.write(welcome(config, replica));
     const signal = await stopSignal();
     log.info({ signal }, "stopping");
     await replica.stop();
@@ -36,8 +36,8 @@ export async function serve(sources: Sources): Promise<number> {
 }
 
 /** Three lines that a newcomer can paste next. */
-function welcome(config: Config, grpc: HostPort, ops: HostPort): string {
-  const address = formatAddress(grpc);
+function welcome(config: Config, { grpcAddress, httpAddress, opsAddress }: Replica): string {
+  const address = formatAddress(grpcAddress);
   const registry = address === DEFAULT_GRPC ? "" : ` --registry ${address}`;
   const store =
     config.store.kind === "redis"
@@ -45,8 +45,11 @@ function welcome(config: Config, grpc: HostPort, ops: HostPort): string {
       : config.store.kind === "embedded"
         ? `embedded in ${config.dataDir}`
         : "in memory";
+  const scheme = config.tlsCert === "" ? "http" : "https";
+  const http = httpAddress ? `, HTTP ${scheme}://${formatAddress(httpAddress)}` : "";
+  const ops = `${scheme}://${formatAddress(opsAddress)}`;
   return [
-    `toolcrib ${version()} is up: gRPC ${address}, ops http://${formatAddress(ops)}, store ${store}`,
+    `toolcrib ${version()} is up: gRPC ${address}${http}, ops ${ops}, store ${store}`,
     "Paste next, in other terminals of this folder:",
     `  npx toolcrib wrap${registry} --id sample -- npx toolcrib sample`,
     `  npx toolcrib ls${registry}`,

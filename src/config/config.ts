@@ -94,7 +94,12 @@ function together(config: Config, errors: string[]): string[] {
   for (const [name, needed] of NEEDS) {
     if (config[name] !== "" && config[needed] === "") errors.push(`${namedAs(name)} needs ${namedAs(needed)} as well.`);
   }
-  return exposure(config, errors);
+  return [...exposure(config, errors), ...openToPages(config)];
+}
+
+function openToPages(config: Config): string[] {
+  if (config.httpAddress === "off" || hasIdentity(config) || !config.corsOrigins.includes("*")) return [];
+  return ["Any web page that somebody opens where this registry can be reached can read and change it: name the origins in --cors-origins instead of *."];
 }
 
 const NEEDS: readonly (readonly [keyof Config, keyof Config])[] = [
@@ -116,8 +121,8 @@ export function hasIdentity(config: Config): boolean {
 
 function exposure(config: Config, errors: string[]): string[] {
   return SETTINGS.filter((s) => EXPOSED.includes(s.name)).flatMap((setting) => {
-    const listens = config[setting.name] as HostPort;
-    return isLoopback(listens.host) ? [] : exposed(config, setting, formatAddress(listens), errors);
+    const listens = config[setting.name] as HostPort | "off";
+    return listens === "off" || isLoopback(listens.host) ? [] : exposed(config, setting, formatAddress(listens), errors);
   });
 }
 

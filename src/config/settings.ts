@@ -19,6 +19,9 @@ export type StoreChoice =
 
 export interface Config {
   readonly grpcAddress: HostPort;
+  readonly httpAddress: HostPort | "off";
+  /** Origins whose pages may call the HTTP listener; `*` stands alone. */
+  readonly corsOrigins: readonly string[];
   readonly opsAddress: HostPort;
   readonly store: StoreChoice;
   readonly dataDir: string;
@@ -53,6 +56,9 @@ export interface TextRule {
 /** How a value is read: what it may be, and so what an error says. */
 export type Kind =
   | { readonly kind: "address" }
+  | { readonly kind: "address or off" }
+  /** A comma list of web origins, or `*`. */
+  | { readonly kind: "origins" }
   | { readonly kind: "store" }
   /** A comma list of networks, addresses and names. */
   | { readonly kind: "destinations" }
@@ -100,6 +106,22 @@ export const SETTINGS: readonly Setting[] = [
     fallback: "127.0.0.1:7850",
     kind: { kind: "address" },
     help: "Where the gRPC API listens; port 0 takes any free port.",
+  },
+  {
+    name: "httpAddress",
+    flag: "--http-address",
+    variable: "TOOLCRIB_HTTP_ADDRESS",
+    fallback: "127.0.0.1:7851",
+    kind: { kind: "address or off" },
+    help: "Where the same API listens over HTTP: Connect (JSON, for curl) and gRPC-Web (for browsers); off for none.",
+  },
+  {
+    name: "corsOrigins",
+    flag: "--cors-origins",
+    variable: "TOOLCRIB_CORS_ORIGINS",
+    fallback: "",
+    kind: { kind: "origins" },
+    help: "Origins whose web pages may call the HTTP API, with commas between them; * lets all in, without credentials.",
   },
   {
     name: "opsAddress",

@@ -64,6 +64,7 @@ describe("a start", () => {
     const folder = await temporaryFolder();
     const env = {
       TOOLCRIB_GRPC_ADDRESS: "127.0.0.1:0",
+      TOOLCRIB_HTTP_ADDRESS: "127.0.0.1:0",
       TOOLCRIB_OPS_ADDRESS: "127.0.0.1:0",
       TOOLCRIB_STORE: "embedded",
       TOOLCRIB_DATA_DIR: join(folder, "by-variable"),
@@ -117,7 +118,7 @@ describe("a start", () => {
 });
 
 describe("a start that cannot be", () => {
-  const free = ["--grpc-address", "127.0.0.1:0", "--ops-address", "127.0.0.1:0"];
+  const free = ["--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", "--ops-address", "127.0.0.1:0"];
 
   /** One sentence on stderr, exit 1, no stack, and no welcome. */
   function expectOneSentence(ended: Ended, ...parts: readonly string[]): void {
@@ -128,7 +129,7 @@ describe("a start that cannot be", () => {
     expect(ended.stdout).not.toContain("is up");
   }
 
-  it("says that a port is taken, for both listeners", async () => {
+  it("says that a port is taken, for every listener", async () => {
     const other = await startRegistry({ store: "memory" });
     expectOneSentence(
       await runToEnd(["--grpc-address", other.grpc, "--ops-address", "127.0.0.1:0", "--store", "memory"]),
@@ -140,6 +141,12 @@ describe("a start that cannot be", () => {
       await runToEnd(["--grpc-address", "127.0.0.1:0", "--ops-address", ops, "--store", "memory"]),
       ops,
       "--ops-address",
+    );
+    const http = other.http.replace("http://", "");
+    expectOneSentence(
+      await runToEnd(["--grpc-address", "127.0.0.1:0", "--http-address", http, "--ops-address", "127.0.0.1:0", "--store", "memory"]),
+      http,
+      "--http-address",
     );
   });
 

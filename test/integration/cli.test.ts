@@ -163,6 +163,8 @@ describe("the command line against a registry", () => {
       "127.0.0.1:0",
       "--ops-address",
       "127.0.0.1:0",
+      "--http-address",
+      "127.0.0.1:0",
       "--data-dir",
       await temporaryFolder(),
     ]);

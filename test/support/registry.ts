@@ -21,6 +21,8 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export interface RegistryProcess {
   /** host:port of the gRPC listener. */
   readonly grpc: string;
+  /** http://host:port of the HTTP listener. */
+  readonly http: string;
   /** http://host:port of the ops listener. */
   readonly ops: string;
   readonly dataDir: string;
@@ -54,7 +56,7 @@ export async function startRegistry(options: RegistryOptions = {}): Promise<Regi
   const dataDir = options.dataDir ?? (await temporaryFolder());
   const args = [
     join(ROOT, "dist/main.js"),
-    ...["--grpc-address", `127.0.0.1:${options.port ?? 0}`, "--ops-address", "127.0.0.1:0"],
+    ...["--grpc-address", `127.0.0.1:${options.port ?? 0}`, "--ops-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0"],
     ...["--data-dir", dataDir, "--store", options.store ?? "embedded"],
     ...(options.args ?? []),
   ];
@@ -72,11 +74,11 @@ export async function startRegistry(options: RegistryOptions = {}): Promise<Regi
   };
   if (!options.keep) onTestFinished(async () => void (await end("SIGKILL")));
   const started = await eventually(
-    () => ({ up: /is up: gRPC (\S+), ops (\S+), store/.exec(text), gone: child.exitCode !== null }),
+    () => ({ up: /is up: gRPC (\S+), HTTP (\S+), ops (\S+), store/.exec(text), gone: child.exitCode !== null }),
     (s) => s.up !== null || s.gone,
   );
   if (!started.up) throw new Error(`the registry did not start:\n${text}`);
-  const ops = started.up[2] as string;
+  const ops = started.up[3] as string;
   if (!options.unready) {
     await eventually(
       async () => (await fetch(`${ops}/readyz`).catch(() => undefined))?.status,
@@ -85,6 +87,7 @@ export async function startRegistry(options: RegistryOptions = {}): Promise<Regi
   }
   return {
     grpc: started.up[1] as string,
+    http: started.up[2] as string,
     ops,
     dataDir,
     child,

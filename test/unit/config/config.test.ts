@@ -15,6 +15,8 @@ describe("loadConfig", () => {
     if (!loaded.ok) throw new Error(loaded.errors.join());
     expect(loaded.config).toEqual({
       grpcAddress: { host: "127.0.0.1", port: 7850 },
+      httpAddress: { host: "127.0.0.1", port: 7851 },
+      corsOrigins: [],
       opsAddress: { host: "127.0.0.1", port: 7852 },
       store: { kind: "embedded" },
       dataDir: "./data",
@@ -90,6 +92,7 @@ describe("loadConfig", () => {
     ["--redis-prefix=a b"],
     ["--insecure=maybe"],
     ["--store=redis://h/x"],
+    ["--store=redis://me:1#rest@host"],
     ["--data-dir="],
   ])("refuses %s", (argument) => {
     expect(errorsOf([argument])).toHaveLength(1);
