@@ -25,6 +25,11 @@ function hintFor(error: RegistryError): string {
   switch (error.reason) {
     case "NOT_FOUND":
       return "See what there is with `toolcrib ls` or `toolcrib servers`.";
+    case "UNAUTHENTICATED":
+      return "Set TOOLCRIB_TOKEN, or TOOLCRIB_TOKEN_FILE, to a token that this registry knows.";
+    case "FORBIDDEN":
+    case "NOT_OWNER":
+      return "Whoever runs the registry gives grants: see Identity in the README.";
     case "LOAD_PENDING":
     case "LOAD_FAILED":
       return "Its server may be starting or away: try again in a moment, and look at `toolcrib servers`.";

@@ -10,6 +10,7 @@ import { lsCommand } from "./ls.js";
 import { registerCommand } from "./register.js";
 import { sampleCommand } from "./sample.js";
 import { serversCommand } from "./servers.js";
+import { tokenCommand } from "./token.js";
 import { watchCommand } from "./watch.js";
 import { wrapCommand } from "./wrap.js";
 
@@ -47,9 +48,10 @@ function buildProgram(io: Io, setExitCode: (code: number) => void): Command {
     deregisterCommand(io),
     doctorCommand(io, version, setExitCode),
     sampleCommand(io),
+    tokenCommand(io),
   ];
   for (const command of commands) program.addCommand(command);
-  for (const command of [program, ...commands]) {
+  for (const command of [program, ...commands, ...commands.flatMap((c) => c.commands)]) {
     command.exitOverride().configureOutput({
       writeOut: (text) => void io.stdout.write(text),
       writeErr: (text) => void io.stderr.write(text),

@@ -126,7 +126,7 @@ const shared = new WeakMap<Timers, Map<string, RegistryAgent>>();
 export function agentFor(target: Target, namespace: string, timers: Timers, random: RandomSource): RegistryAgent {
   const agents = shared.get(timers) ?? new Map<string, RegistryAgent>();
   shared.set(timers, agents);
-  const key = `${target.address} ${namespace}`;
+  const key = `${target.tls ? "tls " : ""}${target.address} ${namespace}`;
   const known = agents.get(key);
   if (known) return known;
   const agent = new RegistryAgent(target, namespace, timers, random, () => agents.delete(key));

@@ -1,6 +1,6 @@
 import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import type { ClientReadableStream } from "@grpc/grpc-js";
+import type { ChannelCredentials, ClientReadableStream } from "@grpc/grpc-js";
 import { Client, Metadata, credentials } from "@grpc/grpc-js";
 import { LIMITS } from "../domain/limits.js";
 import { Health } from "../gen/grpc/health/v1/health_pb.js";
@@ -30,7 +30,7 @@ export class RegistryConnection {
   /** Dials lazily: an unreachable registry shows in the first call. */
   constructor(target: Target) {
     this.target = target;
-    this.#client = new Client(target.address, credentials.createInsecure(), {
+    this.#client = new Client(target.address, channelCredentials(target), {
       // A channel that lost its peer waits up to this long before it dials again; the default is two minutes.
       "grpc.max_reconnect_backoff_ms": 2_000,
       "grpc.initial_reconnect_backoff_ms": 100,
@@ -76,6 +76,7 @@ export class RegistryConnection {
 
   /** Messages of one Watch until it fails (RegistryError), is aborted or the consumer stops; has no deadline. */
   async *watch(request: Input<"watch">, signal?: AbortSignal): AsyncGenerator<Output<"watch">, void> {
+    if (signal?.aborted) return;
     const call = this.#open(request);
     const cancel = (): void => call.cancel();
     signal?.addEventListener("abort", cancel, { once: true });
@@ -102,7 +103,16 @@ export class RegistryConnection {
       encoder(input),
       decoder(output),
       create(input, request),
+      this.#metadata(),
     );
+  }
+
+  /** The token is asked for at each call: it may have been replaced since the last. */
+  #metadata(): Metadata {
+    const metadata = new Metadata();
+    const token = this.target.access?.token?.();
+    if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
+    return metadata;
   }
 
   #unary<N extends UnaryName>(name: N, request: Input<N>, options?: CallOptions): Promise<Output<N>> {
@@ -127,7 +137,7 @@ export class RegistryConnection {
         encoder(input),
         decoder(output),
         create(input, request),
-        new Metadata(),
+        this.#metadata(),
         { deadline },
         (error, answer) => {
           signal?.removeEventListener("abort", cancel);
@@ -144,9 +154,20 @@ export class RegistryConnection {
   #explain(error: unknown): RegistryError {
     const known = registryError(error);
     if (known.reason !== "" || (known.code !== "UNAVAILABLE" && known.code !== "DEADLINE_EXCEEDED")) return known;
-    const why = known.code === "UNAVAILABLE" ? "cannot be reached" : "did not answer in time";
+    const stranger = this.target.tls && /certificate|altname/i.test(known.message);
+    const why = stranger
+      ? "shows a certificate that cannot be trusted: name its authority in TOOLCRIB_CA, and dial the host name that it is for"
+      : known.code === "UNAVAILABLE"
+        ? "cannot be reached"
+        : "did not answer in time";
     return new RegistryError(`the registry at ${this.target.address} ${why}`, { code: known.code, cause: known.cause });
   }
+}
+
+/** Throws an Error when the certificates of the environment cannot be used. */
+function channelCredentials({ tls, access }: Target): ChannelCredentials {
+  if (!tls) return credentials.createInsecure();
+  return credentials.createSsl(access?.ca ?? null, access?.key ?? null, access?.cert ?? null);
 }
 
 function pathOf(name: keyof Methods): string {

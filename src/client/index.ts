@@ -1,4 +1,5 @@
 /** `toolcrib/client`: the registry from a program's side. */
+export type { RegistryAccess } from "./access.js";
 export type { CallOptions } from "./connection.js";
 export { RegistryConnection } from "./connection.js";
 export type { CodeName, Reason, RegistryErrorFacts } from "./registry-error.js";

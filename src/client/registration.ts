@@ -28,6 +28,9 @@ export type Offer = () => Promise<MessageInitShape<typeof DeclaredToolSchema>[]>
 const COALESCE_MS = 50;
 /** "Register again" is spread over this time, so that a registry that lost its store is not hit by all at once. */
 const AGAIN_SPREAD_MS = 2_000;
+/** Refusals that may end without a change on this side, and how often that is looked at. */
+const OTHERS_DECIDE: ReadonlySet<string> = new Set(["UNAUTHENTICATED", "FORBIDDEN", "NOT_OWNER"]);
+const ASK_AGAIN_MS = 30_000;
 const DEREGISTER_TIMEOUT_MS = 1_000;
 
 type Phase = "open" | "stopped" | "closed";
@@ -47,6 +50,8 @@ export class Registration implements LeaseHolder {
   #lease: HeldLease | undefined;
   #superseded = false;
   #failures = 0;
+  /** The refusal that was told last, so that it is told once. */
+  #refusal = "";
   #pending: (() => void) | undefined;
   #attempt: Promise<void> | undefined;
   #changedMeanwhile = false;
@@ -174,6 +179,7 @@ export class Registration implements LeaseHolder {
   }
 
   #registered(answer: RegisterResponse): void {
+    this.#refusal = "";
     if (answer.lease) {
       const ttlMs = answer.lease.ttl ? durationMs(answer.lease.ttl) : this.identity.ttlMs;
       const renewAfter = answer.lease.renewAfter ? durationMs(answer.lease.renewAfter) : ttlMs / 3;
@@ -197,12 +203,20 @@ export class Registration implements LeaseHolder {
   #failed(error: Error): void {
     if (this.#phase !== "open") return;
     const { serverId } = this.identity;
-    if (error instanceof RegistryError && !error.transient) return this.#emit({ type: "refused", serverId, error });
+    if (error instanceof RegistryError && !error.transient) return this.#refused(error);
     this.#failures++;
     const atLeastMs = error instanceof RegistryError ? (error.retryAfterMs ?? 0) : 0;
     const delayMs = backoffMs(this.#failures, this.#random, Math.min(atLeastMs, LIMITS.leaseMaxMs));
     this.#emit({ type: "retrying", serverId, error, delayMs });
     this.#schedule(delayMs);
+  }
+
+  #refused(error: RegistryError): void {
+    // Rights and owners change at the registry, and tokens in files: nobody here would tell us.
+    if (OTHERS_DECIDE.has(error.reason)) this.#schedule(ASK_AGAIN_MS);
+    if (error.message === this.#refusal) return;
+    this.#refusal = error.message;
+    this.#emit({ type: "refused", serverId: this.identity.serverId, error });
   }
 
   async #close(): Promise<void> {

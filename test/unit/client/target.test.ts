@@ -12,11 +12,17 @@ describe("the registry's address", () => {
     ["http://crib:80", "crib:80", false],
     ["[::1]:7850", "[::1]:7850", true],
   ])("%s is %s", (text, address, loopback) => {
-    expect(parseTarget(text)).toEqual({ address, loopback });
+    expect(parseTarget(text)).toEqual({ address, loopback, tls: false });
   });
 
   it.each([
-    ["https://crib:7850", "TLS"],
+    ["https://crib:443", "crib:443"],
+    ["grpcs://registry.internal", "registry.internal:7850"],
+  ])("%s is spoken to over TLS", (text, address) => {
+    expect(parseTarget(text)).toEqual({ address, loopback: false, tls: true });
+  });
+
+  it.each([
     ["redis://crib", "unknown"],
     ["crib:7850/path", "path"],
     ["me:secret@crib:7850", "user information"],
