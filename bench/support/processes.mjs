@@ -10,7 +10,9 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const START_MS = 30_000;
 
 /** As `npm start` has them; both sides of a comparison get them. */
-const NODE_FLAGS = ["--max-semi-space-size=64"];
+const NODE_FLAGS = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"))
+  .scripts.start.split(" ")
+  .filter((word) => word.startsWith("--"));
 
 /** Kernel ticks of a second, in which /proc counts CPU time; 100 on every Linux of today. */
 const TICKS = 100;
@@ -86,7 +88,7 @@ function cpuMs(pid) {
 /** A registry on free ports, ready. `startMs` is the time from spawn to ready. */
 export async function startRegistry(scope, { store = "memory", dataDir = scope.folder(), args = [] } = {}) {
   const began = performance.now();
-  const all = ["--grpc-address", "127.0.0.1:0", "--ops-address", "127.0.0.1:0", "--store", store, "--data-dir", dataDir, ...args];
+  const all = ["--grpc-address", "127.0.0.1:0", "--ops-address", "127.0.0.1:0", "--http-address", "off", "--store", store, "--data-dir", dataDir, ...args];
   const { found, stop, cpuMs } = await start(scope, process.execPath, [...NODE_FLAGS, join(ROOT, "dist/main.js"), ...all], /gRPC (\S+), ops (\S+), store/);
   const [, address, ops] = found;
   while (!(await isReady(ops))) await new Promise((resolve) => setTimeout(resolve, 2));
