@@ -108,7 +108,7 @@ export interface ServersPage {
   readonly stale: boolean;
 }
 
-export type SchemaView = "full" | "input-only";
+export type SchemaView = "full" | "input-only" | "compact";
 export type Freshness = "live" | "cached" | "stale";
 export type SchemaKey =
   | { readonly kind: "tool"; readonly toolId: string }

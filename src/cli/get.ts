@@ -15,6 +15,7 @@ import { grouped } from "./table.js";
 
 interface GetOptions extends RegistryOptions {
   readonly inputOnly?: boolean;
+  readonly compact?: boolean;
   readonly json?: boolean;
   readonly raw?: boolean;
 }
@@ -27,10 +28,13 @@ export function getCommand(io: Io): Command {
     .description("print the full schema of one tool")
     .argument("<tool_id>", "such as memory/create_entities, or a digest")
     .option("--input-only", "only the schema of the arguments")
+    .option("--compact", "what a first call needs: required parameters, types, first sentences")
     .option("--raw", "byte for byte as the server sent it");
   return withJson(withRegistry(command)).action((id: string, options: GetOptions) =>
     withConnection(options, async (registry, namespace) => {
-      const schema = await load(registry, namespace, id, options.inputOnly === true);
+      if (options.inputOnly && options.compact) throw new CommandError("choose one of --input-only and --compact", 2);
+      const view = options.inputOnly ? SchemaView.INPUT_ONLY : options.compact ? SchemaView.COMPACT : SchemaView.FULL;
+      const schema = await load(registry, namespace, id, view);
       if (options.raw) io.stdout.write(schema.definition);
       else if (options.json) line(io.stdout, asJson(schema));
       else {
@@ -45,14 +49,13 @@ async function load(
   registry: RegistryConnection,
   namespace: string,
   id: string,
-  inputOnly: boolean,
+  view: SchemaView,
 ): Promise<FullSchema> {
   const digest = DIGEST_PATTERN.test(id);
   if (!digest && !id.includes("/")) {
     throw new CommandError(`"${id}" is no tool_id: it is made of server and tool, such as memory/create_entities`, 2);
   }
   const key = digest ? ({ case: "digest", value: id } as const) : ({ case: "toolId", value: id } as const);
-  const view = inputOnly ? SchemaView.INPUT_ONLY : SchemaView.FULL;
   const until = performance.now() + PATIENCE_MS;
   for (;;) {
     try {

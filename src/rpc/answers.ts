@@ -43,6 +43,7 @@ const FRESHNESS: Readonly<Record<Freshness, WireFreshness>> = {
 const VIEW: Readonly<Record<SchemaView, WireView>> = {
   full: WireView.FULL,
   "input-only": WireView.INPUT_ONLY,
+  compact: WireView.COMPACT,
 };
 
 /** The parts of an encoded FullSchema; the definition itself is not copied. */

@@ -4,6 +4,7 @@ import type { Blob, Clock, StubCodec } from "../catalogue/ports.js";
 import type { ListedTool } from "../catalogue/upstream-port.js";
 import { UpstreamError } from "../catalogue/upstream-port.js";
 import { within } from "../catalogue/within.js";
+import { compactOf } from "../domain/compact.js";
 import { inputSchemaOf } from "../domain/definition.js";
 import { Fault, notFound } from "../domain/fault.js";
 import { LIMITS } from "../domain/limits.js";
@@ -88,7 +89,11 @@ function waitFor(deadlineMs: number): number {
 }
 
 export function createLoader({ definitions, directory, lister, codec, clock, onLoad }: LoaderDeps): Loader {
-  const inputSchemas = new WeakMap<Uint8Array, Uint8Array>();
+  // Made on first use, and kept as long as the definition is held.
+  const views = {
+    "input-only": { cut: inputSchemaOf, made: new WeakMap<Uint8Array, Uint8Array>() },
+    compact: { cut: compactOf, made: new WeakMap<Uint8Array, Uint8Array>() },
+  };
 
   const substitutes = (located: Located | undefined): readonly string[] =>
     located ? substitutesOf(directory, codec, located) : [];
@@ -163,10 +168,11 @@ export function createLoader({ definitions, directory, lister, codec, clock, onL
 
   function view(bytes: Uint8Array, wanted: SchemaView): Uint8Array {
     if (wanted === "full") return bytes;
-    const known = inputSchemas.get(bytes);
+    const { cut, made } = views[wanted];
+    const known = made.get(bytes);
     if (known) return known;
-    const part = inputSchemaOf(bytes);
-    inputSchemas.set(bytes, part);
+    const part = cut(bytes);
+    made.set(bytes, part);
     return part;
   }
 
@@ -204,7 +210,10 @@ export function createLoader({ definitions, directory, lister, codec, clock, onL
     admitBatch(toolIds);
     const digests = toolIds.map((id) => locate(directory, namespace, id)?.tool.digest ?? "");
     // One store call for the whole batch; each tool's own load then joins it.
-    void definitions.fetch(namespace, digests.filter((d) => d !== ""));
+    void definitions.fetch(
+      namespace,
+      digests.filter((d) => d !== ""),
+    );
     const results = toolIds.map((toolId) =>
       full({ namespace, key: { kind: "tool", toolId }, view: wanted, deadlineMs }).then(
         (schema): SchemaResult => ({ kind: "schema", schema }),
@@ -219,7 +228,6 @@ export function createLoader({ definitions, directory, lister, codec, clock, onL
 
   return { held, full, batch, prime: definitions.prime };
 }
-
 
 function outcomeOf(fault: Fault): LoadOutcome {
   if (fault.reason === "LOAD_PENDING") return "pending";

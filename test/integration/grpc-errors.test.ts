@@ -225,7 +225,7 @@ describe("bad calls", () => {
       code: "UNIMPLEMENTED",
       reason: "CATEGORY_UNSUPPORTED",
     });
-    expect(await failing(call(client, "GetFullSchema", { tool_id: "s/t", view: "SCHEMA_VIEW_COMPACT" }))).toMatchObject(
+    expect(await failing(call(client, "GetFullSchema", { tool_id: "s/t", view: 9 }))).toMatchObject(
       {
         code: "UNIMPLEMENTED",
         reason: "VIEW_UNSUPPORTED",

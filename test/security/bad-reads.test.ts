@@ -50,11 +50,10 @@ describe("lists", () => {
 });
 
 describe("definitions", () => {
-  it("COMPACT is reserved", async () => {
-    const expected: Expected = { code: "UNIMPLEMENTED", reason: "VIEW_UNSUPPORTED", says: ["COMPACT"] };
-    await target.refuses("getFullSchema", { toolId: "seed/one", view: "SCHEMA_VIEW_COMPACT" }, expected);
-    await target.refuses("batchGetFullSchemas", { toolIds: ["seed/one"], view: "SCHEMA_VIEW_COMPACT" }, expected);
-    await target.refuses("getFullSchema", { toolId: "seed/one", view: 9 }, { ...INVALID, fields: ["view"], says: ["9"] });
+  it("a view that this replica does not know", async () => {
+    const expected: Expected = { code: "UNIMPLEMENTED", reason: "VIEW_UNSUPPORTED", says: ["9", "FULL"] };
+    await target.refuses("getFullSchema", { toolId: "seed/one", view: 9 }, expected);
+    await target.refuses("batchGetFullSchemas", { toolIds: ["seed/one"], view: 9 }, expected);
   });
 
   it("none, 101, and ids that can name nothing", async () => {

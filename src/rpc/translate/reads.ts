@@ -46,7 +46,7 @@ export function toSchemaQuery(request: GetFullSchemaRequest): SchemaQuery {
   const checks = new Checks();
   const namespace = checks.namespace(request.namespace);
   const key = toSchemaKey(request.key, checks);
-  const view = toView(request.view, checks);
+  const view = toView(request.view);
   const minRevision = checks.token("min_revision", request.minRevision);
   checks.done();
   return { namespace, key, view, minRevision };
@@ -77,13 +77,13 @@ export function toSchemasQuery(request: BatchGetFullSchemasRequest): SchemasQuer
   if (request.toolIds.length === 0) checks.add("tool_ids", "at least one must be given");
   checks.count("tool_ids", request.toolIds.length, LIMITS.batchTools);
   for (const [i, id] of request.toolIds.slice(0, LIMITS.batchTools).entries()) checks.toolId(`tool_ids[${i}]`, id);
-  const view = toView(request.view, checks);
+  const view = toView(request.view);
   const minRevision = checks.token("min_revision", request.minRevision);
   checks.done();
   return { namespace, toolIds: request.toolIds, view, minRevision };
 }
 
-function toView(view: WireSchemaView, checks: Checks): SchemaView {
+function toView(view: WireSchemaView): SchemaView {
   switch (view) {
     case WireSchemaView.UNSPECIFIED:
     case WireSchemaView.FULL:
@@ -91,10 +91,13 @@ function toView(view: WireSchemaView, checks: Checks): SchemaView {
     case WireSchemaView.INPUT_ONLY:
       return "input-only";
     case WireSchemaView.COMPACT:
-      throw new Fault("VIEW_UNSUPPORTED", "view COMPACT is reserved and not supported yet: ask for FULL or INPUT_ONLY");
+      return "compact";
     default:
-      checks.add("view", `${String(view)} is not a value of SchemaView`);
-      return "full";
+      // A client newer than this replica: it may ask another one, or for less.
+      throw new Fault(
+        "VIEW_UNSUPPORTED",
+        `view ${String(view)} is not known here: ask for FULL, INPUT_ONLY or COMPACT`,
+      );
   }
 }
 

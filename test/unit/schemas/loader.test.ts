@@ -159,6 +159,18 @@ describe("one definition", () => {
     expect(first.digest).toBe(ALPHA_DIGEST);
     expect((await ask()).definition).toBe(first.definition);
   });
+
+  it("is cut down to its compact form, under the digest of the whole, once", async () => {
+    const b = loaderBench();
+    b.directory.set(declared());
+    await b.blobs.put(NAMESPACE, [blob(ALPHA)]);
+    const ask = () =>
+      b.loader.full({ namespace: NAMESPACE, key: { kind: "tool", toolId: "srv/alpha" }, view: "compact", deadlineMs: undefined });
+    const first = await ask();
+    expect(JSON.parse(new TextDecoder().decode(first.definition))).toMatchObject({ name: "alpha", inputSchema: { "x-optional": ["text"] } });
+    expect(first.digest).toBe(ALPHA_DIGEST);
+    expect((await ask()).definition).toBe(first.definition);
+  });
 });
 
 describe("by digest", () => {

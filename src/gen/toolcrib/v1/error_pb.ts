@@ -90,7 +90,7 @@ export enum ErrorReason {
   CATEGORY_UNSUPPORTED = 6,
 
   /**
-   * UNIMPLEMENTED: this view is reserved.
+   * UNIMPLEMENTED: this replica does not know this view; it is older than the client.
    *
    * @generated from enum value: ERROR_REASON_VIEW_UNSUPPORTED = 7;
    */

@@ -1552,7 +1552,9 @@ export enum SchemaView {
   INPUT_ONLY = 2,
 
   /**
-   * Reserved: required parameters, types and first sentences. Refused with VIEW_UNSUPPORTED.
+   * Name, first sentences, and of the input schema the required parameters with their types, local references put in
+   * place; the names of the other parameters stand in `x-optional`. JSON text, a valid schema, made for choosing and a first
+   * call.
    *
    * @generated from enum value: SCHEMA_VIEW_COMPACT = 3;
    */
