@@ -94,8 +94,17 @@ describe("loadConfig", () => {
     ["--store=redis://h/x"],
     ["--store=redis://me:1#rest@host"],
     ["--data-dir="],
+    ["--egress-allow=10.0.0.1/8"],
+    ["--egress-allow=169.254.169.254"],
+    ["--egress-allow=*"],
   ])("refuses %s", (argument) => {
     expect(errorsOf([argument])).toHaveLength(1);
+  });
+
+  it("says everything that is wrong with a list at once", () => {
+    const [error] = errorsOf([], { TOOLCRIB_EGRESS_ALLOW: "10.0.0.0/8, 10.1/16, *, fd00::1/8" });
+    expect(error).toMatch(/^--egress-allow \(TOOLCRIB_EGRESS_ALLOW\) must be networks, addresses, host names and \*\.names/);
+    for (const bad of ['"10.1/16" is no network', '"*" is neither', '"fd00::1/8" has bits set']) expect(error).toContain(bad);
   });
 
   it("refuses a flag given twice", () => {
