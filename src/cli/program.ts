@@ -4,6 +4,7 @@ import { deregisterCommand } from "./deregister.js";
 import { doctorCommand } from "./doctor.js";
 import { explain } from "./failure.js";
 import { getCommand } from "./get.js";
+import { importCommand } from "./import.js";
 import type { Io } from "./io.js";
 import { line } from "./io.js";
 import { lsCommand } from "./ls.js";
@@ -41,6 +42,7 @@ function buildProgram(io: Io, setExitCode: (code: number) => void): Command {
   const commands = [
     wrapCommand(io, version, setExitCode),
     registerCommand(io),
+    importCommand(io, version, setExitCode),
     lsCommand(io),
     serversCommand(io),
     getCommand(io),

@@ -39,9 +39,17 @@ function make(io: Io, options: NewOptions): void {
   if (problems.length > 0) throw new CommandError(problems.join("\n"), 2);
   const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
   const sha256 = createHash("sha256").update(token).digest("hex");
-  const entry = { sha256, principal, grants: wanted, ...(expires !== undefined && { expires: new Date(expires).toISOString() }) };
+  const entry = {
+    sha256,
+    principal,
+    grants: wanted,
+    ...(expires !== undefined && { expires: new Date(expires).toISOString() }),
+  };
   if (options.json) return line(io.stdout, JSON.stringify({ token, entry }));
-  line(io.stderr, "The token, shown this once. Its user sets it as TOOLCRIB_TOKEN, or writes it to a file named by TOOLCRIB_TOKEN_FILE:");
+  line(
+    io.stderr,
+    "The token, shown this once. Its user sets it as TOOLCRIB_TOKEN, or writes it to a file named by TOOLCRIB_TOKEN_FILE:",
+  );
   line(io.stdout, token);
   line(io.stderr, 'The entry for the "tokens" list of the file that the registry is started with (--tokens-file):');
   line(io.stderr, JSON.stringify(entry, null, 2));

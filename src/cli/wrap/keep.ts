@@ -25,7 +25,7 @@ export interface KeepSettings extends Omit<WrapSettings, "onToolsChanged" | "onO
 
 /** A wrapped server that is kept registered while it runs. */
 export class KeptServer {
-  #closing = false;
+  #closing: Promise<void> | undefined;
 
   private constructor(
     readonly ended: Promise<ChildEnd>,
@@ -62,8 +62,12 @@ export class KeptServer {
   }
 
   /** Leaves the registry, then ends the server. */
-  async close(): Promise<void> {
-    this.#closing = true;
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     await this.registration.close();
     await this.wrapped.stop();
   }
@@ -77,7 +81,7 @@ export function strangersEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv 
 }
 
 /** What the registry may dial: loopback means this machine to it only if it runs here. Empty: the definitions suffice. */
-function endpointFor(target: Target, url: string, advertised: string | undefined): string {
+export function endpointFor(target: Target, url: string, advertised: string | undefined): string {
   return advertised ?? (target.loopback ? url : "");
 }
 

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "vitest";
 import { explain } from "../../../src/cli/failure.js";
-import { endpointFor } from "../../../src/cli/wrap.js";
+import { endpointFor } from "../../../src/cli/wrap/keep.js";
 import { firstSentence, formatTable, WIDTH } from "../../../src/cli/table.js";
 import { eventLines } from "../../../src/cli/watch-lines.js";
 import { declareTools } from "../../../src/client/offer.js";
