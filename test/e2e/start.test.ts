@@ -34,7 +34,7 @@ interface Ended {
 async function runToEnd(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
   const child: ChildProcess = spawn(process.execPath, [MAIN, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, ...env },
+    env: { TOOLCRIB_HTTP_ADDRESS: "127.0.0.1:0", ...process.env, ...env },
   });
   onTestFinished(() => void child.kill("SIGKILL"));
   let stdout = "";
@@ -144,7 +144,16 @@ describe("a start that cannot be", () => {
     );
     const http = other.http.replace("http://", "");
     expectOneSentence(
-      await runToEnd(["--grpc-address", "127.0.0.1:0", "--http-address", http, "--ops-address", "127.0.0.1:0", "--store", "memory"]),
+      await runToEnd([
+        "--grpc-address",
+        "127.0.0.1:0",
+        "--http-address",
+        http,
+        "--ops-address",
+        "127.0.0.1:0",
+        "--store",
+        "memory",
+      ]),
       http,
       "--http-address",
     );
