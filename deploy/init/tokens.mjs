@@ -33,7 +33,7 @@ function make(registry, folders) {
 /** Made before the hashes are, so that a run cut short leaves nothing that a second run does not complete. */
 function tokenIn(folder) {
   const path = join(folder, "token");
-  if (!existsSync(path)) replace(path, randomBytes(32).toString("base64url"));
+  if (!existsSync(path)) replace(path, `tcrib_${randomBytes(32).toString("base64url")}`);
   return readFileSync(path, "utf8");
 }
 
