@@ -49,7 +49,7 @@ export type RegistryClient = grpc.Client & {
 const POSITION = { partition: 0, revision: 7, chain: "abcdef0123456789" };
 
 /** Answers everything with next to nothing; tests replace what they are about. */
-function plainApi(watches: Watching[]): RegistryApi {
+export function plainApi(watches: Watching[]): RegistryApi {
   return {
     register: async (input) => ({
       position: POSITION,

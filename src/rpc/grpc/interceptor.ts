@@ -88,5 +88,9 @@ function explain(given: CallStatus): Fault | Error {
 /** grpc-js says only `… larger than max (actual vs limit)`; of a compressed message nobody knows how large it would become. */
 function tooLarge(words: string): Fault {
   const actual = /\((\d+) vs/.exec(words)?.[1];
-  return messageTooLarge(words.startsWith("Sent") ? "answer" : "message", actual === undefined ? undefined : Number(actual));
+  if (!words.startsWith("Sent")) return messageTooLarge("message", actual === undefined ? undefined : Number(actual));
+  return messageTooLarge("answer", actual === undefined ? undefined : Number(actual) - FRAME_BYTES);
 }
+
+/** Of an answer grpc-js counts the frame too. */
+const FRAME_BYTES = 5;
