@@ -12,6 +12,7 @@ import { registerCommand } from "./register.js";
 import { sampleCommand } from "./sample.js";
 import { serversCommand } from "./servers.js";
 import { tokenCommand } from "./token.js";
+import { topCommand } from "./top.js";
 import { watchCommand } from "./watch.js";
 import { wrapCommand } from "./wrap.js";
 
@@ -49,6 +50,7 @@ function buildProgram(io: Io, setExitCode: (code: number) => void): Command {
     watchCommand(io),
     deregisterCommand(io),
     doctorCommand(io, version, setExitCode),
+    topCommand(io),
     sampleCommand(io),
     tokenCommand(io),
   ];

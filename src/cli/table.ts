@@ -10,12 +10,12 @@ export interface Column {
   readonly right?: boolean;
 }
 
-export function formatTable(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
+export function formatTable(columns: readonly Column[], rows: readonly (readonly string[])[], width = WIDTH): string[] {
   const cells = rows.map((row) => row.map(printable));
   const natural = columns.map((column, i) =>
     Math.max(column.head.length, ...cells.map((row) => widthOf(row[i] ?? ""))),
   );
-  const widths = widthsFor(columns, natural);
+  const widths = widthsFor(columns, natural, width);
   const format = (row: readonly string[]): string =>
     columns
       .map((column, i) => pad(cut(row[i] ?? "", widths[i] ?? 0), widths[i] ?? 0, column.right === true))
@@ -25,9 +25,9 @@ export function formatTable(columns: readonly Column[], rows: readonly (readonly
 }
 
 /** First the giving column shrinks, down to 20; then the widest others are cut. */
-function widthsFor(columns: readonly Column[], natural: readonly number[]): number[] {
+function widthsFor(columns: readonly Column[], natural: readonly number[], width: number): number[] {
   const widths = [...natural];
-  const excess = (): number => widths.reduce((sum, w) => sum + w, GAP.length * (widths.length - 1)) - WIDTH;
+  const excess = (): number => widths.reduce((sum, w) => sum + w, GAP.length * (widths.length - 1)) - width;
   const giving = columns.findIndex((c) => c.shrink);
   if (giving >= 0)
     widths[giving] = Math.max(Math.min(20, widths[giving] ?? 0), (widths[giving] ?? 0) - Math.max(0, excess()));
@@ -66,7 +66,8 @@ function widthOf(text: string): number {
   return width;
 }
 
-function cut(text: string, width: number): string {
+/** Cut to so many terminal columns, with a mark where something is missing. */
+export function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   let kept = "";
   let used = 0;

@@ -1,0 +1,113 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { RegistryConnection } from "../../client/connection.js";
+import { registryError } from "../../client/registry-error.js";
+import type { Server } from "../../gen/toolcrib/v1/server_pb.js";
+import { Follower } from "../follow.js";
+import { Metrics, askOps } from "../ops.js";
+import { allServers } from "../servers.js";
+import { eventLines } from "../watch-lines.js";
+import type { View } from "./frame.js";
+import type { Reading } from "./rates.js";
+
+const ASK_MS = 800;
+/** Conditions may change without an event, so the list is read now and then even when nothing was heard. */
+const LIST_EVERY_MS = 5_000;
+const CHANGES_KEPT = 100;
+const AGAIN_MS = 1_000;
+
+/** Gathers what the frames show. */
+export class Source {
+  #servers: readonly Server[] = [];
+  #stale = false;
+  #revision = "";
+  #trouble = "";
+  #readings: Reading[] = [];
+  #changes: string[] = [];
+  #listedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    private readonly registry: RegistryConnection,
+    private readonly namespace: string,
+    private readonly opsBase: string,
+    private readonly ending: AbortSignal,
+  ) {}
+
+  /** Follows the changes until it is ended. Rejects where trying again cannot help, such as without a credential. */
+  async follow(): Promise<void> {
+    while (!this.ending.aborted) {
+      const follower = new Follower(
+        this.registry,
+        { namespace: this.namespace },
+        {
+          onSnapshot: () => undefined,
+          onChange: (parts) => {
+            this.#remember(parts.flatMap((part) => eventLines(part, false)));
+            this.#listedAtMs = Number.NEGATIVE_INFINITY;
+          },
+          onTrouble: (trouble) => {
+            if (trouble === "missed") this.#remember(["--:--:--  changes were missed here"]);
+          },
+          onRecovery: () => undefined,
+        },
+      );
+      try {
+        await follower.run(this.ending);
+      } catch (error) {
+        const failed = registryError(error);
+        if (!failed.transient) throw failed;
+        await delay(AGAIN_MS, undefined, { signal: this.ending }).catch(() => undefined);
+      }
+    }
+  }
+
+  /** Reads anew what is due. Rejects as `follow` does. */
+  async refresh(): Promise<void> {
+    await Promise.all([this.#readMetrics(), this.#readServers()]);
+  }
+
+  view(): View {
+    return {
+      address: this.registry.target.address,
+      namespace: this.namespace,
+      now: new Date(),
+      trouble: this.#trouble,
+      servers: this.#servers,
+      stale: this.#stale,
+      revision: this.#revision,
+      readings: this.#readings,
+      opsBase: this.opsBase,
+      changes: this.#changes,
+    };
+  }
+
+  async #readMetrics(): Promise<void> {
+    try {
+      const { status, body } = await askOps(this.opsBase, "/metrics", ASK_MS, this.ending);
+      if (status !== 200) throw new Error(`the ops listener answers ${status}`);
+      this.#readings = [...this.#readings.slice(-1), { metrics: new Metrics(body), atMs: performance.now() }];
+    } catch {
+      this.#readings = []; // The frame says that there are no rates.
+    }
+  }
+
+  async #readServers(): Promise<void> {
+    const now = performance.now();
+    if (now - this.#listedAtMs < LIST_EVERY_MS && this.#trouble === "") return;
+    this.#listedAtMs = now;
+    try {
+      const { servers, stale, revision } = await allServers(this.registry, this.namespace);
+      this.#servers = servers;
+      this.#stale = stale;
+      this.#revision = revision;
+      this.#trouble = "";
+    } catch (error) {
+      const failed = registryError(error);
+      if (!failed.transient) throw failed;
+      this.#trouble = failed.message;
+    }
+  }
+
+  #remember(lines: readonly string[]): void {
+    this.#changes = [...lines].reverse().concat(this.#changes).slice(0, CHANGES_KEPT);
+  }
+}
