@@ -49,7 +49,7 @@ export function frame(view: View, width: number, height: number): FrameLine[] {
 
 /** Keeps the spaces that align. */
 function printableWords(text: string): string {
-  return text.replace(/\S+/g, printable);
+  return text.replace(/\s/g, " ").replace(/\S+/g, printable);
 }
 
 const plain = (text: string): FrameLine => ({ text, look: "plain" });
