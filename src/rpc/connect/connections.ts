@@ -6,19 +6,23 @@ export class HttpConnections {
   private readonly open = new Map<Socket, number>();
   private closing = false;
 
-  /** Below TLS; they wait for nothing, and end with what is above them or with the grace. */
-  private readonly raw = new Set<Socket>();
+  /** Those whose TLS handshake is not done, by peer. */
+  private readonly shaking = new Map<string, Socket>();
 
   /** `tls`: whether requests come over what TLS makes of the server's connections. */
   watch(server: Server, tls: boolean): void {
     server.on(tls ? "secureConnection" : "connection", (socket: Socket) => {
+      this.shaking.delete(peerOf(socket));
       this.open.set(socket, 0);
       socket.once("close", () => this.open.delete(socket));
     });
     if (!tls) return;
     server.on("connection", (socket: Socket) => {
-      this.raw.add(socket);
-      socket.once("close", () => this.raw.delete(socket));
+      const peer = peerOf(socket);
+      this.shaking.set(peer, socket);
+      socket.once("close", () => {
+        if (this.shaking.get(peer) === socket) this.shaking.delete(peer);
+      });
     });
   }
 
@@ -38,9 +42,14 @@ export class HttpConnections {
   closeIdle(): void {
     this.closing = true;
     for (const [socket, busy] of this.open) if (busy === 0) socket.destroySoon();
+    for (const socket of this.shaking.values()) socket.destroy();
   }
 
   destroyAll(): void {
-    for (const socket of [...this.open.keys(), ...this.raw]) socket.destroy();
+    for (const socket of [...this.open.keys(), ...this.shaking.values()]) socket.destroy();
   }
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }
