@@ -156,9 +156,10 @@ export class RemoteRegistry {
     return out;
   }
 
-  watch(request: object = {}): RemoteWatch {
+  watch(request: object = {}, metadata?: Metadata): RemoteWatch {
     const open = (this.client as unknown as Record<string, Call>)["watch"] as Call;
-    return new RemoteWatch(open.call(this.client, request) as ClientReadableStream<unknown>);
+    const call = metadata ? open.call(this.client, request, metadata) : open.call(this.client, request);
+    return new RemoteWatch(call as ClientReadableStream<unknown>);
   }
 }
 
