@@ -13,7 +13,11 @@ const REQUIREMENTS = join(HERE, "requirements.txt");
 
 function run(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}, timeout = 120_000) {
   const done = spawnSync(command, args, { encoding: "utf8", timeout, env: { ...process.env, ...env } });
-  return { status: done.status, stdout: done.stdout ?? "", text: `${done.stdout ?? ""}${done.stderr ?? ""}${done.error ?? ""}` };
+  return {
+    status: done.status,
+    stdout: done.stdout ?? "",
+    text: `${done.stdout ?? ""}${done.stderr ?? ""}${done.error ?? ""}`,
+  };
 }
 
 /** One venv for these requirements, kept between runs; a sentence where it cannot be made here. */
@@ -21,10 +25,24 @@ function venv(): { readonly python: string } | { readonly why: string } {
   const pins = createHash("sha256").update(readFileSync(REQUIREMENTS)).digest("hex").slice(0, 12);
   const folder = join(tmpdir(), `toolcrib-python-${process.getuid?.() ?? 0}-${pins}`);
   const python = join(folder, "bin/python");
-  const installed = (): boolean => existsSync(python) && run(python, ["-c", "import grpc, grpc_tools.protoc"]).status === 0;
+  const installed = (): boolean =>
+    existsSync(python) && run(python, ["-c", "import grpc, grpc_tools.protoc"]).status === 0;
   if (installed()) return { python };
-  if (run("python3", ["-m", "venv", "--clear", folder]).status !== 0) return { why: "there is no python3 with venv here" };
-  const pip = run(python, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--timeout", "10", "-r", REQUIREMENTS]);
+  if (run("python3", ["-m", "venv", "--clear", folder]).status !== 0)
+    return { why: "there is no python3 with venv here" };
+  const pip = run(python, [
+    "-m",
+    "pip",
+    "install",
+    "--quiet",
+    "--disable-pip-version-check",
+    "--retries",
+    "1",
+    "--timeout",
+    "10",
+    "-r",
+    REQUIREMENTS,
+  ]);
   if (pip.status === 0 && installed()) return { python };
   return { why: `pip could not install grpcio: ${pip.text.trim().split("\n").at(-1) ?? ""}` };
 }
