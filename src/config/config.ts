@@ -157,8 +157,9 @@ function named(setting: Setting): string {
   return `${setting.flag} (${setting.variable})`;
 }
 
-/** A wrong store may still hold a password, so only its outline is shown. */
+/** A wrong store or URL may still hold a password, so only its outline is shown. */
 function shown(setting: Setting, text: string): string {
+  if (setting.kind.kind === "optional" && text.includes("//")) return redactUrl(text);
   if (setting.kind.kind === "store")
     return text.includes("//") ? redactUrl(text) : text.includes("@") ? "***" : quoted(text);
   return quoted(text);

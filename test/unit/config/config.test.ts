@@ -26,6 +26,24 @@ describe("loadConfig", () => {
       graceMs: 10_000,
       logLevel: "info",
       insecure: false,
+      tokensFile: "",
+      certificatesFile: "",
+      tlsCert: "",
+      tlsKey: "",
+      tlsClientCa: "",
+      jwtJwks: "",
+      jwtIssuer: "",
+      jwtAudience: "",
+      jwtAlgorithms: ["ES256", "RS256", "EdDSA"],
+      tokensFile: "",
+      jwtJwks: "",
+      jwtIssuer: "",
+      jwtAudience: "",
+      jwtAlgorithms: ["ES256", "RS256", "EdDSA"],
+      tlsCert: "",
+      tlsKey: "",
+      tlsClientCa: "",
+      certificatesFile: "",
     });
     expect(Object.isFrozen(loaded.config)).toBe(true);
     expect(Object.isFrozen(loaded.config.grpcAddress)).toBe(true);
@@ -105,6 +123,54 @@ describe("loadConfig", () => {
     const [error] = errorsOf([], { TOOLCRIB_EGRESS_ALLOW: "10.0.0.0/8, 10.1/16, *, fd00::1/8" });
     expect(error).toMatch(/^--egress-allow \(TOOLCRIB_EGRESS_ALLOW\) must be networks, addresses, host names and \*\.names/);
     for (const bad of ['"10.1/16" is no network', '"*" is neither', '"fd00::1/8" has bits set']) expect(error).toContain(bad);
+  });
+
+  it("reads the HTTP listener's address and the origins that may call it", () => {
+    const read = (...argv: string[]) => {
+      const loaded = loadConfig({ argv, env: {} });
+      if (!loaded.ok) throw new Error(loaded.errors.join());
+      return loaded;
+    };
+    expect(read("--http-address=off").config.httpAddress).toBe("off");
+    const origins = ["https://app.example", "http://localhost:5173"];
+    expect(read(`--cors-origins=${origins.join(", ")}`).config.corsOrigins).toEqual(origins);
+    expect(read("--cors-origins=*").warnings.join()).toContain("Any web page");
+    expect(read("--cors-origins=*", "--http-address=off").warnings).toEqual([]);
+    for (const wrong of ["app.example", "https://app.example/", "*,https://a.example", "ftp://a", "https://A.example", "null"])
+      expect(errorsOf([`--cors-origins=${wrong}`]), wrong).toHaveLength(1);
+    expect(errorsOf(["--http-address=OFF"])[0]).toContain("or off");
+    expect(errorsOf(["--http-address=0.0.0.0:7851"])[0]).toContain("--http-address");
+  });
+
+  it("lets other machines in where callers are identified, and warns of tokens in plain text", () => {
+    const outside = ["--grpc-address=0.0.0.0:7850", "--http-address=0.0.0.0:7851", "--tokens-file=t.json"];
+    const plain = loadConfig({ argv: outside, env: {} });
+    expect(plain.ok && plain.warnings).toHaveLength(2);
+    expect(plain.ok && plain.warnings.join()).toContain("plain text");
+    expect(loadConfig({ argv: [...outside, "--tls-cert=c", "--tls-key=k"], env: {} })).toMatchObject({ ok: true, warnings: [] });
+    expect(loadConfig({ argv: ["--tokens-file=t.json"], env: {} })).toMatchObject({ ok: true, warnings: [] });
+  });
+
+  it.each([
+    [["--jwt-jwks=k.json"], ["--jwt-issuer", "--jwt-audience"]],
+    [["--jwt-issuer=i"], ["--jwt-jwks"]],
+    [["--tls-cert=c"], ["--tls-key"]],
+    [["--tls-client-ca=c"], ["--tls-cert", "--certificates-file"]],
+    [["--certificates-file=c"], ["--tls-client-ca"]],
+  ])("%j needs %j", (argv, needed) => {
+    const errors = errorsOf(argv);
+    expect(errors).toHaveLength(needed.length);
+    for (const flag of needed) expect(errors.join()).toContain(`needs ${flag} `);
+  });
+
+  it.each(["none", "HS256", "ES256,none", "RS256;ES256", "es256"])("takes no JWT algorithm %s", (algorithms) => {
+    expect(errorsOf([`--jwt-algorithms=${algorithms}`])[0]).toContain("one or more of ES256");
+  });
+
+  it.each(["http://issuer.example/jwks", "https://u:hunter2@issuer.example/jwks", "http://127.0.0.1.evil.example/jwks"])("takes no key set from %s", (url) => {
+    const errors = errorsOf([`--jwt-jwks=${url}`, "--jwt-issuer=i", "--jwt-audience=a"]);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).not.toContain("hunter2");
   });
 
   it("refuses a flag given twice", () => {

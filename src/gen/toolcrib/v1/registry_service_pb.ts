@@ -1693,13 +1693,20 @@ export const EventTypeSchema: GenEnum<EventType> = /*@__PURE__*/
  * seen that revision. An answer that may be out of date because the store is away has `stale` set and carries the
  * `toolcrib-stale: true` header. Errors carry `google.rpc.ErrorInfo` with domain `toolcrib` and a reason of ErrorReason.
  *
+ * Where the registry identifies its callers, every RPC takes a credential (`authorization: Bearer …`, or a client certificate)
+ * and answers UNAUTHENTICATED without a good one; a Watch ends with it when its credential ends. Rights are grants in namespaces:
+ * a reader reads, a registrant also registers (perhaps only certain server_ids) and touches what it registered first, an operator
+ * touches everything. A write without the right is FORBIDDEN. A namespace in which the caller has no grant at all reads as one
+ * that does not exist: lists are empty, the rest is NOT_FOUND, a Watch stays silent, whether it exists or not (P9).
+ *
  * @generated from service toolcrib.v1.RegistryService
  */
 export const RegistryService: GenService<{
   /**
    * Register says what one instance of a server offers. It commits as one revision or not at all; repeating it changes
-   * nothing and answers the same revision (P5). The newest Register's set is the server's set. Callable by registrants.
-   * Errors: INVALID_REQUEST with every violation, TOOLS_REJECTED, ETAG_MISMATCH, WRITE_CONFLICT, EGRESS_DENIED, STORE_FULL,
+   * nothing and answers the same revision (P5). The newest Register's set is the server's set. Callable by registrants;
+   * the first one to register a server_id owns it until the server is gone. Errors: NOT_OWNER for another's server_id, FORBIDDEN,
+   * INVALID_REQUEST with every violation, TOOLS_REJECTED, ETAG_MISMATCH, WRITE_CONFLICT, EGRESS_DENIED, STORE_FULL,
    * STORE_UNAVAILABLE, NOT_READY, DRAINING.
    *
    * @generated from rpc toolcrib.v1.RegistryService.Register
@@ -1711,7 +1718,7 @@ export const RegistryService: GenService<{
   },
   /**
    * Renew keeps leases alive, all of a process's in one call; it is never refused for one bad lease among them (P6).
-   * Callable by the registrant. Errors: INVALID_REQUEST, STORE_UNAVAILABLE.
+   * Callable by registrants; another's lease is UNKNOWN_LEASE. Errors: INVALID_REQUEST, FORBIDDEN, STORE_UNAVAILABLE.
    *
    * @generated from rpc toolcrib.v1.RegistryService.Renew
    */
@@ -1722,7 +1729,8 @@ export const RegistryService: GenService<{
   },
   /**
    * Deregister ends a lease, removes a whole server, or removes one declared tool. Idempotent: what is not there is
-   * already removed. Callable by the registrant and operators. Errors: INVALID_REQUEST, WRITE_CONFLICT, STORE_UNAVAILABLE.
+   * already removed. Callable by its registrant and by operators: another's server is FORBIDDEN, another's lease not
+   * there. Errors: INVALID_REQUEST, FORBIDDEN, WRITE_CONFLICT, STORE_UNAVAILABLE.
    *
    * @generated from rpc toolcrib.v1.RegistryService.Deregister
    */
