@@ -26,7 +26,13 @@ export function doctorCommand(io: Io, version: string, setExitCode: (code: numbe
   return withJson(withRegistry(command)).action((options: DoctorOptions) =>
     withConnection(options, async (registry, namespace) => {
       const base = opsBase(registry.target, options.ops);
-      const findings = await examine(io, registry, namespace, { base, given: options.ops !== undefined }, version);
+      const findings = await examine(
+        io,
+        registry,
+        namespace,
+        { base, access: registry.target.access, given: options.ops !== undefined },
+        version,
+      );
       if (options.json)
         line(io.stdout, JSON.stringify({ registry: registry.target.address, ops: base, findings }, null, 2));
       else print(io, findings);
@@ -74,7 +80,13 @@ async function checkCatalogue(io: Io, registry: RegistryConnection, namespace: s
         ]
       : []),
     ...(servers.length === 0
-      ? [warn("servers", "there are no servers", "wrap, register or import one: `toolcrib --help`")]
+      ? [
+          warn(
+            "servers",
+            "no servers can be seen in this namespace",
+            "wrap, register or import one (`toolcrib --help`); to a caller without a grant a namespace looks empty, too",
+          ),
+        ]
       : []),
     ...(await checkServers(servers, context)),
   ];

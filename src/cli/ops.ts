@@ -1,3 +1,5 @@
+import { request as requestPlain } from "node:http";
+import { request as requestTls } from "node:https";
 import type { Target } from "../client/target.js";
 import { CommandError } from "./io.js";
 
@@ -5,7 +7,7 @@ import { CommandError } from "./io.js";
 export function opsBase(target: Target, given: string | undefined): string {
   if (given === undefined) {
     const { hostname, port } = new URL(`http://${target.address}`);
-    return `http://${hostname}:${Number(port || "80") + 2}`;
+    return `${target.tls ? "https" : "http"}://${hostname}:${Number(port || "80") + 2}`;
   }
   const text = given.includes("://") ? given : `http://${given}`;
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
@@ -21,12 +23,30 @@ export interface OpsAnswer {
   readonly dateMs: number | undefined;
 }
 
-/** Rejects when nobody answers in time. */
-export async function askOps(base: string, path: string, timeoutMs: number, ending: AbortSignal): Promise<OpsAnswer> {
+/** Rejects when nobody answers in time. Over TLS with the same authority and client certificate as the registry. */
+export function askOps(
+  base: string,
+  path: string,
+  access: Target["access"],
+  timeoutMs: number,
+  ending: AbortSignal,
+): Promise<OpsAnswer> {
+  const url = new URL(path, base);
   const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), ending]);
-  const answer = await fetch(new URL(path, base), { signal, redirect: "error" });
-  const dateMs = Date.parse(answer.headers.get("date") ?? "");
-  return { status: answer.status, body: await answer.text(), dateMs: Number.isNaN(dateMs) ? undefined : dateMs };
+  const tls = { ca: access?.ca, cert: access?.cert, key: access?.key };
+  return new Promise((resolve, reject) => {
+    const request = url.protocol === "https:" ? requestTls(url, { signal, ...tls }) : requestPlain(url, { signal });
+    request.once("error", reject).once("response", (answer) => {
+      const dateMs = Date.parse(answer.headers.date ?? "");
+      const parts: Buffer[] = [];
+      answer.on("data", (part: Buffer) => parts.push(part));
+      answer.once("error", reject).once("end", () => {
+        const body = Buffer.concat(parts).toString("utf8");
+        resolve({ status: answer.statusCode ?? 0, body, dateMs: Number.isNaN(dateMs) ? undefined : dateMs });
+      });
+    });
+    request.end();
+  });
 }
 
 export interface Sample {

@@ -96,9 +96,17 @@ export function explainCall(address: string, error: RegistryError): Finding | un
 /** Somebody listens, and no gRPC call gets through: who is it? */
 async function explainSilence(address: string, error: RegistryError): Promise<Finding> {
   const said = detailsOf(error);
+  if (/wrong version number|packet length too long/i.test(said)) {
+    return fail(
+      "certificate",
+      `${address} does not speak TLS`,
+      "give its address with grpc:// instead of grpcs:// or https://",
+    );
+  }
   return certificateProblem(address, said) ?? otherProtocol(address, await speaks(placeOf(address), DIAL_MS), said);
 }
 
+/** In the order in which they are looked for. */
 const CERTIFICATE: readonly (readonly [RegExp, string, string])[] = [
   [
     /certificate has expired|CERT_HAS_EXPIRED/i,
@@ -147,7 +155,7 @@ function otherProtocol(address: string, what: Speaks, said: string): Finding {
       return fail(
         "certificate",
         `${address} speaks TLS, and the handshake from here fails${more}`,
-        `use https://${address} as the registry, with TOOLCRIB_CA for its authority and TOOLCRIB_CERT and TOOLCRIB_KEY where it wants to know the caller`,
+        `use grpcs://${address} as the registry, with TOOLCRIB_CA for its authority and TOOLCRIB_CERT and TOOLCRIB_KEY where it wants to know the caller`,
       );
     case "silence":
       return fail(

@@ -1,4 +1,5 @@
 import { Metrics, askOps } from "../ops.js";
+import type { Target } from "../../client/target.js";
 import type { OpsAnswer } from "../ops.js";
 import type { Finding } from "./finding.js";
 import { fail, ok, warn } from "./finding.js";
@@ -11,6 +12,7 @@ const SKEW_HARMFUL_MS = 60_000;
 
 export interface OpsPlace {
   readonly base: string;
+  readonly access: Target["access"];
   /** Whether the user named it; else it is a guess. */
   readonly given: boolean;
 }
@@ -21,8 +23,8 @@ export async function checkOps(place: OpsPlace, ourVersion: string, ending: Abor
   let metrics: OpsAnswer;
   const askedAt = Date.now();
   try {
-    ready = await askOps(place.base, "/readyz", ASK_MS, ending);
-    metrics = await askOps(place.base, "/metrics", ASK_MS, ending);
+    ready = await askOps(place.base, "/readyz", place.access, ASK_MS, ending);
+    metrics = await askOps(place.base, "/metrics", place.access, ASK_MS, ending);
   } catch {
     return [notAsked(place)];
   }

@@ -82,7 +82,7 @@ export class Source {
 
   async #readMetrics(): Promise<void> {
     try {
-      const { status, body } = await askOps(this.opsBase, "/metrics", ASK_MS, this.ending);
+      const { status, body } = await askOps(this.opsBase, "/metrics", this.registry.target.access, ASK_MS, this.ending);
       if (status !== 200) throw new Error(`the ops listener answers ${status}`);
       this.#readings = [...this.#readings.slice(-1), { metrics: new Metrics(body), atMs: performance.now() }];
     } catch {
