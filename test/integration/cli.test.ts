@@ -98,7 +98,7 @@ describe("the command line against a registry", () => {
     });
     expect(await run("deregister")).toMatchObject({ code: 2 });
     expect(await run("deregister", "a", "--lease", "b")).toMatchObject({ code: 2 });
-    expect(await toolcribDone(["ls", "--registry", "https://x"])).toMatchObject({ code: 2 });
+    expect(await toolcribDone(["ls", "--registry", "ftp://x"])).toMatchObject({ code: 2 });
     expect(await toolcribDone(["ls"], { TOOLCRIB_URL: `grpc://${grpc}` })).toMatchObject({ code: 0, stderr: "" });
     const away = await toolcribDone(["ls", "--registry", `127.0.0.1:${await freePort()}`]);
     expect(away).toMatchObject({ code: 1, stdout: "" });

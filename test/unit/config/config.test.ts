@@ -35,15 +35,6 @@ describe("loadConfig", () => {
       jwtIssuer: "",
       jwtAudience: "",
       jwtAlgorithms: ["ES256", "RS256", "EdDSA"],
-      tokensFile: "",
-      jwtJwks: "",
-      jwtIssuer: "",
-      jwtAudience: "",
-      jwtAlgorithms: ["ES256", "RS256", "EdDSA"],
-      tlsCert: "",
-      tlsKey: "",
-      tlsClientCa: "",
-      certificatesFile: "",
     });
     expect(Object.isFrozen(loaded.config)).toBe(true);
     expect(Object.isFrozen(loaded.config.grpcAddress)).toBe(true);
