@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { skewFinding } from "../../src/cli/doctor/ops.js";
 import type { Finding } from "../../src/cli/doctor/finding.js";
 import { toolcribDone } from "../support/cli.js";
-import { entryOf, newToken, writeTokens } from "../support/identity.js";
+import { Authority, entryOf, hasOpenssl, newToken, writeTokens } from "../support/identity.js";
 import { declared, RemoteRegistry, startRegistry, temporaryFolder } from "../support/registry.js";
 import { corpusFile, startFixture } from "../support/servers.js";
 import { freePort, SmallRegistry } from "../support/small-registry.js";
@@ -81,7 +81,7 @@ describe("doctor", () => {
     });
   });
 
-  it("says that a caller has no credential, and that a registry cannot reach its store", {
+  it("says that a caller has no credential, and that a gRPC server is no registry", {
     timeout: 60_000,
   }, async () => {
     const tokens = join(await temporaryFolder(), "tokens.json");
@@ -106,6 +106,40 @@ describe("doctor", () => {
       level: "fail",
       text: expect.stringContaining("no Toolcrib registry") as string,
     });
+  });
+
+  it.skipIf(!hasOpenssl)("says what is wrong with TLS on either side", { timeout: 60_000 }, async () => {
+    const folder = await temporaryFolder();
+    const authority = new Authority(folder, "authority");
+    const { cert, key } = authority.issue("registry", "DNS:localhost,IP:127.0.0.1");
+    const { grpc, ops } = await startRegistry({
+      store: "memory",
+      args: ["--tls-cert", cert, "--tls-key", key],
+      unready: true,
+    });
+    const at = (address: string, env: Record<string, string> = {}) => doctor(["--registry", address], env);
+    const trusting = { TOOLCRIB_CA: authority.cert };
+    const plain = await startRegistry({ store: "memory" });
+    const [unsaid, untrusted, named, clear] = await Promise.all([
+      at(grpc),
+      at(`grpcs://${grpc}`),
+      doctor(["--registry", `grpcs://${grpc}`, "--ops", ops.replace("http:", "https:")], trusting),
+      at(`grpcs://${plain.grpc}`, trusting),
+    ]);
+    expect(unsaid.findings[0]).toMatchObject({
+      check: "certificate",
+      todo: expect.stringContaining("grpcs://") as string,
+    });
+    expect(untrusted.findings[0]).toMatchObject({
+      check: "certificate",
+      todo: expect.stringContaining("TOOLCRIB_CA") as string,
+    });
+    expect(clear.findings[0]).toMatchObject({
+      check: "certificate",
+      text: expect.stringContaining("does not speak TLS") as string,
+    });
+    expect(named.code, named.text).toBe(0);
+    expect(named.findings.map(({ check }) => check)).toContain("clock");
   });
 
   it("judges the clock by what a whole-second date can tell", () => {

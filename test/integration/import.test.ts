@@ -7,6 +7,9 @@ import { RemoteRegistry, startRegistry, temporaryFolder } from "../support/regis
 import { corpusFile, startFixture } from "../support/servers.js";
 import { until } from "../support/small-registry.js";
 
+/** As it is written in such files. */
+const place = (inside: string): string => `\${${inside}}`;
+
 describe("import", () => {
   const SECRET = "planted-4f1d9c";
 
@@ -25,7 +28,7 @@ describe("import", () => {
     const { path, credentials } = await configFile({
       "Git Tools": { url: git.url, headers: { Authorization: `Bearer ${SECRET}`, "X-Region": "eu" } },
       query: { url: `https://tools.example.com/mcp?api_key=${SECRET}` },
-      needs: { command: "node", args: ["${input:the-key}", "${workspaceFolder}"] },
+      needs: { command: "node", args: [place("input:the-key"), place("workspaceFolder")] },
       off: { command: "node", disabled: true },
     });
     const all = ["--registry", grpc, "--credentials-file", credentials];
@@ -58,13 +61,13 @@ describe("import", () => {
 
     for (const { stdout, stderr } of [dry, careful, agreed]) expect(stdout + stderr).not.toContain(SECRET);
     expect(careful.stdout).toContain('the editor would ask for "the-key": set THE_KEY instead');
-    expect(careful.stdout).toContain("${workspaceFolder} is known to the editor alone");
+    expect(careful.stdout).toContain(`${place("workspaceFolder")} is known to the editor alone`);
     expect(careful.stdout).toContain('query parameter "api_key"');
   });
 
   it("runs commands wrapped in one process, and takes them away with it", { timeout: 60_000 }, async () => {
     const { grpc } = await startRegistry({ store: "memory" });
-    const sample = { command: process.execPath, args: [BIN, "sample"], env: { GIVEN: "${env:HOME}" } };
+    const sample = { command: process.execPath, args: [BIN, "sample"], env: { GIVEN: place("env:HOME") } };
     const { path } = await configFile({
       "Sample One": sample,
       "sample-one": sample,
