@@ -1,5 +1,5 @@
 /** Refusals in the two ways in which this listener says them: inside a protocol, and as plain HTTP with the same JSON. */
-import { type JsonValue, type Registry, createRegistry, toBinary, toJson } from "@bufbuild/protobuf";
+import { type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import type { WireError } from "../errors.js";
 import { codeName } from "../observe.js";
@@ -10,8 +10,6 @@ export function toConnectError(error: WireError): ConnectError {
   return new ConnectError(error.message, error.code, undefined, details);
 }
 
-const NO_TYPES: Registry = createRegistry();
-
 /** As Connect writes an error: for callers whose request is of no protocol at all. */
 export function errorJson({ code, message, details }: WireError): JsonValue {
   return {
@@ -20,7 +18,7 @@ export function errorJson({ code, message, details }: WireError): JsonValue {
     details: details.map(({ desc, value }) => ({
       type: desc.typeName,
       value: Buffer.from(toBinary(desc, value)).toString("base64").replace(/=+$/, ""),
-      debug: toJson(desc, value, { registry: NO_TYPES }),
+      debug: toJson(desc, value),
     })),
   };
 }
