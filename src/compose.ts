@@ -70,12 +70,16 @@ export async function startReplica(config: Config, world: World): Promise<Replic
     const ops = await startOps({ address: config.opsAddress, ready, metrics: core.metrics.registry, log, tls });
     opened.push(ops);
     own.push({ what: "the registry's own ops listener", ...ops.address });
+    const cached = core.metrics.schemaLoads.cell({ result: "cached" });
     const grpc = await startGrpc({
       address: config.grpcAddress,
       door,
       tls,
       log,
       metrics: core.metrics,
+      onRepeated: (method) => {
+        if (method.endsWith("/GetFullSchema")) cached.value++;
+      },
       graceMs: config.graceMs,
     });
     opened.push(grpc);
@@ -100,7 +104,15 @@ export async function startReplica(config: Config, world: World): Promise<Replic
   }
 }
 
-function replicaOf(core: Core, store: Store, access: Access, ops: OpsServer, grpc: GrpcServer, http: HttpServer | undefined, stopGauges: () => void): Replica {
+function replicaOf(
+  core: Core,
+  store: Store,
+  access: Access,
+  ops: OpsServer,
+  grpc: GrpcServer,
+  http: HttpServer | undefined,
+  stopGauges: () => void,
+): Replica {
   let stopping: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     grpc.drain();
@@ -148,7 +160,12 @@ function openAccess(config: Config, { log, clock }: World, registry: Registry): 
   }
 }
 
-async function httpOf(config: Config, { log, version }: World, metrics: Metrics, access: Access): Promise<HttpServer | undefined> {
+async function httpOf(
+  config: Config,
+  { log, version }: World,
+  metrics: Metrics,
+  access: Access,
+): Promise<HttpServer | undefined> {
   const { httpAddress, corsOrigins, graceMs } = config;
   if (httpAddress === "off") return undefined;
   const identified = hasIdentity(config);
@@ -157,7 +174,9 @@ async function httpOf(config: Config, { log, version }: World, metrics: Metrics,
 
 /** Who can reach the registry decides what it may reach: registrants of this machine may name what they reach themselves. */
 function egressPolicy(config: Config, own: readonly Own[]): EgressPolicy {
-  const local = [config.grpcAddress, config.httpAddress, config.opsAddress].every((a) => a === "off" || isLoopback(a.host));
+  const local = [config.grpcAddress, config.httpAddress, config.opsAddress].every(
+    (a) => a === "off" || isLoopback(a.host),
+  );
   return { inside: local ? "open" : "closed", allow: config.egressAllow, own: () => own, machine: machineAddresses };
 }
 

@@ -191,6 +191,8 @@ export interface SchemaLoader {
 
 /** What every transport calls. */
 export interface RegistryApi {
+  /** Grows whenever an answer from memory may have become another one: while it stands, the same read is answered alike. */
+  readonly version: number;
   /** What writes takes the caller, whose ownership is judged; without one the caller is everybody. */
   register(input: RegisterInput, caller?: Principal): Promise<RegisterOutput>;
   renew(

@@ -47,6 +47,8 @@ export class Partition {
   lastOutage: { readonly lastedMs: number; readonly endedAtMs: number } | undefined;
   /** Monotonic ms of the last broken chain. */
   chainBrokenAtMs: number | undefined;
+  /** Grows whenever an answer from memory may have become another one. */
+  version = 0;
   /** Monotonic ms when the log was last compared with what is folded. */
   comparedAtMs: number | undefined;
   readonly #stop = new AbortController();
@@ -213,6 +215,7 @@ export class Partition {
     if (result.entries.length > 0) {
       for (const entry of result.entries) {
         live.history.apply(entry);
+        this.version++;
         for (const listener of this.#onEntry) listener(entry);
       }
       live.hub.advanced();
@@ -261,6 +264,7 @@ export class Partition {
   }
 
   #enter(state: PartitionState): void {
+    this.version++;
     this.#state = state;
   }
 
@@ -273,6 +277,7 @@ export class Partition {
     const now = this.deps.clock.monotonic();
     this.lastOutage = { lastedMs: now - this.#awaySince, endedAtMs: now };
     this.#awaySince = undefined;
+    this.version++;
     if (this.#state.kind !== "starting") this.#state.live.hub.setCurrent(true);
     this.deps.logger.info(
       { partition: this.index, away_ms: Math.round(this.lastOutage.lastedMs) },
@@ -286,6 +291,7 @@ export class Partition {
     else this.#state.live.hub.setCurrent(false);
     if (this.#awaySince !== undefined) return;
     this.#awaySince = this.deps.clock.monotonic();
+    this.version++;
     this.deps.logger.warn({ partition: this.index, err: error }, "the store does not answer; serving from memory");
   }
 }

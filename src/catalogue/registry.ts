@@ -150,6 +150,12 @@ export class Registry implements RegistryApi {
     return deregister(this.#part(name).writes, name, target, caller);
   }
 
+  get version(): number {
+    let sum = 0;
+    for (const { partition } of this.#parts) sum += partition.version;
+    return sum;
+  }
+
   async stubs(q: Parameters<RegistryApi["stubs"]>[0]) {
     const namespace = namespaceOf(q.filter.namespace);
     return readStubs(this.partitionOf(namespace), { ...q, filter: { ...q.filter, namespace } });

@@ -1,5 +1,7 @@
 /** Every metric of the registry. METRICS.md lists them for operators; a test compares the two. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
+import { DurationHistogram } from "./durations.js";
+import { tallyCounter, tallyGauge } from "./tally.js";
 
 /** Seconds: in memory a read takes well under a millisecond, a load up to 15 s. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
@@ -26,9 +28,25 @@ export function createMetrics(version: string) {
   return {
     registry,
 
-    rpcRequests: counter("rpc_requests_total", "Calls that ended, by method and gRPC status.", ["method", "code"]),
-    rpcDuration: histogram("rpc_duration_seconds", "Time to answer a unary call.", ["method"]),
-    rpcInFlight: gauge("rpc_in_flight", "Calls under way, open watches included.", ["method"]),
+    rpcRequests: tallyCounter({
+      name: "toolcrib_rpc_requests_total",
+      help: "Calls that ended, by method and gRPC status.",
+      labelNames: ["method", "code"],
+      registers,
+    }),
+    rpcDuration: new DurationHistogram({
+      name: "toolcrib_rpc_duration_seconds",
+      help: "Time to answer a unary call.",
+      labelNames: ["method"],
+      buckets: SECONDS,
+      registers,
+    }),
+    rpcInFlight: tallyGauge({
+      name: "toolcrib_rpc_in_flight",
+      help: "Calls under way, open watches included.",
+      labelNames: ["method"],
+      registers,
+    }),
 
     catalogueTools: gauge("catalogue_tools", "Tools listed in the catalogue."),
     catalogueServers: gauge("catalogue_servers", "Servers in the catalogue."),
@@ -52,7 +70,12 @@ export function createMetrics(version: string) {
       "reason",
     ]),
 
-    schemaLoads: counter("schema_loads_total", "Definitions asked for, by how they were answered.", ["result"]),
+    schemaLoads: tallyCounter({
+      name: "toolcrib_schema_loads_total",
+      help: "Definitions asked for, by how they were answered.",
+      labelNames: ["result"],
+      registers,
+    }),
     memoryBlobBytes: gauge("memory_blob_bytes", "Definitions held in memory, in bytes."),
     blobsSwept: counter("blobs_swept_total", "Definitions removed because nothing names them any more."),
 

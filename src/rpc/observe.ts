@@ -6,11 +6,17 @@ interface Counting<L extends string> {
   inc(labels: Readonly<Record<L, string>>, value?: number): void;
 }
 
+/** Counts that are looked up once and then changed in place: a call has no time for more. */
+interface Cells<L extends string> {
+  cell(labels: Readonly<Record<L, string>>): { value: number };
+}
+
 /** The metrics that the listeners feed. Those of the ops room fit. */
 export interface RpcMetrics {
-  readonly rpcRequests: Counting<"method" | "code">;
-  readonly rpcDuration: { observe(labels: Readonly<Record<"method", string>>, seconds: number): void };
-  readonly rpcInFlight: Counting<"method"> & { dec(labels: Readonly<Record<"method", string>>): void };
+  readonly rpcRequests: Cells<"method" | "code">;
+  /** Seconds, by method. */
+  readonly rpcDuration: { of(method: string): { observe(seconds: number): void } };
+  readonly rpcInFlight: Cells<"method">;
   readonly watchMessages: { inc(value?: number): void };
   readonly watchBytes: { inc(value?: number): void };
   readonly watchEnded: Counting<"reason">;

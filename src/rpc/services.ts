@@ -31,11 +31,15 @@ export interface Answer {
   readonly body: Buffer;
   /** Sent as the `toolcrib-stale` header. */
   readonly stale: boolean;
+  /** The same request of the same caller is answered alike as long as `RegistryApi.version` stands. */
+  readonly repeats?: boolean;
 }
 
 export interface UnaryMethod {
   /** What keeps or ends a lease is served to the last moment; a refused renewal could cost the lease. */
   readonly draining: "served" | "refused";
+  /** Reads whose answers may be marked `repeats`. */
+  readonly repeatable: boolean;
   readonly input: DescMessage;
   readonly output: DescMessage;
   /** Takes a message of `input`; the answer's body is an encoded `output`. */
@@ -62,15 +66,12 @@ function method<I extends DescMessage>(
   draining: UnaryMethod["draining"],
   handle: (api: RegistryApi, request: MessageShape<I>, context: UnaryContext) => Promise<Answer>,
 ): UnaryMethod {
-  return { input, output, draining, handle: handle as UnaryMethod["handle"] };
+  const repeatable = output === wire.GetStubsResponseSchema || output === wire.GetFullSchemaResponseSchema;
+  return { input, output, draining, repeatable, handle: handle as UnaryMethod["handle"] };
 }
 
-const Register = method(
-  wire.RegisterRequestSchema,
-  wire.RegisterResponseSchema,
-  "refused",
-  async (api, request) =>
-    encode(wire.RegisterResponseSchema, fromRegisterOutput(await api.register(toRegisterInput(request)))),
+const Register = method(wire.RegisterRequestSchema, wire.RegisterResponseSchema, "refused", async (api, request) =>
+  encode(wire.RegisterResponseSchema, fromRegisterOutput(await api.register(toRegisterInput(request)))),
 );
 
 const Renew = method(wire.RenewRequestSchema, wire.RenewResponseSchema, "served", async (api, request) => {
@@ -90,7 +91,7 @@ const Deregister = method(
 
 const GetStubs = method(wire.GetStubsRequestSchema, wire.GetStubsResponseSchema, "refused", async (api, request) => {
   const page = await api.stubs(toStubsQuery(request));
-  return { body: stubsAnswer(page), stale: page.stale };
+  return { body: stubsAnswer(page), stale: page.stale, repeats: true };
 });
 
 const GetFullSchema = method(
@@ -100,7 +101,8 @@ const GetFullSchema = method(
   async (api, request, { deadlineMs }) => {
     const query = toSchemaQuery(request);
     const { schema, position, stale } = await api.schema({ ...query, deadlineMs });
-    return { body: schemaAnswer(schema, query.view, position), stale };
+    // A definition just loaded is LIVE once, and a stale one may be loaded anew at any time.
+    return { body: schemaAnswer(schema, query.view, position), stale, repeats: schema.freshness === "cached" };
   },
 );
 
@@ -132,21 +134,16 @@ const ListServers = method(
   },
 );
 
-const GetServer = method(
-  wire.GetServerRequestSchema,
-  wire.GetServerResponseSchema,
-  "refused",
-  async (api, request) => {
-    const { server, position, stale } = await api.server(toServerQuery(request));
-    const body = {
-      $typeName: wire.GetServerResponseSchema.typeName,
-      server: fromRecord(server, position),
-      revision: formatRevision(position),
-      stale,
-    } as const;
-    return encode(wire.GetServerResponseSchema, body, stale);
-  },
-);
+const GetServer = method(wire.GetServerRequestSchema, wire.GetServerResponseSchema, "refused", async (api, request) => {
+  const { server, position, stale } = await api.server(toServerQuery(request));
+  const body = {
+    $typeName: wire.GetServerResponseSchema.typeName,
+    server: fromRecord(server, position),
+    revision: formatRevision(position),
+    stale,
+  } as const;
+  return encode(wire.GetServerResponseSchema, body, stale);
+});
 
 export const UNARY: Readonly<Record<string, UnaryMethod>> = {
   Register,

@@ -28,7 +28,7 @@ export class HttpCall {
     readonly label: string,
     private readonly deps: Deps,
   ) {
-    deps.metrics.rpcInFlight.inc({ method: label });
+    deps.metrics.rpcInFlight.cell({ method: label }).value++;
     response.once("close", () => {
       if (!response.writableFinished) this.leaving.abort();
     });
@@ -117,9 +117,9 @@ export class HttpCall {
   finish(streaming: boolean): void {
     const { metrics } = this.deps;
     const method = this.label;
-    metrics.rpcInFlight.dec({ method });
-    metrics.rpcRequests.inc({ method, code: codeName(this.code) });
-    if (!streaming) metrics.rpcDuration.observe({ method }, (performance.now() - this.startedMs) / 1_000);
+    metrics.rpcInFlight.cell({ method }).value--;
+    metrics.rpcRequests.cell({ method, code: codeName(this.code) }).value++;
+    if (!streaming) metrics.rpcDuration.of(method).observe((performance.now() - this.startedMs) / 1_000);
   }
 }
 

@@ -5,14 +5,21 @@ import { socketOf } from "./internals.js";
 
 type Call = Pick<ServerUnaryCall<Buffer, Buffer> | ServerWritableStream<Buffer, Buffer>, "metadata">;
 
-/** What the call carries. Looking at the certificate is left until somebody asks for it. */
+/** What a call carries, looked at only when somebody asks for it: without identity nobody does. */
+class CallCredentials implements Credentials {
+  constructor(private readonly call: Call) {}
+
+  get authorization(): string | undefined {
+    const values = this.call.metadata.get("authorization");
+    return values.length === 0 ? undefined : values.join(", ");
+  }
+
+  get certificate(): Credentials["certificate"] {
+    const socket = socketOf(this.call);
+    return socket && certificateOf(socket);
+  }
+}
+
 export function credentialsOf(call: Call): Credentials {
-  const values = call.metadata.get("authorization");
-  return {
-    authorization: values.length === 0 ? undefined : values.join(", "),
-    get certificate() {
-      const socket = socketOf(call);
-      return socket && certificateOf(socket);
-    },
-  };
+  return new CallCredentials(call);
 }

@@ -2,7 +2,8 @@
 import { type Metadata, type ServerInterceptor, status } from "@grpc/grpc-js";
 import { Fault } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
-import { type Deps, UNKNOWN_METHOD } from "../observe.js";
+import { type Deps, UNKNOWN_METHOD, codeName } from "../observe.js";
+import { entriesOf } from "./internals.js";
 import type { OpenStreams } from "../open-streams.js";
 import { messageTooLarge, metadataTooLarge } from "../sizes.js";
 import { type CallKind, type CallStatus, ObservedCall } from "./observed-call.js";
@@ -39,10 +40,16 @@ function labelOf(path: string): string {
 
 function callKind({ log, metrics }: Deps, path: string, streaming: boolean): CallKind {
   const method = labelOf(path);
+  const ended: ({ value: number } | undefined)[] = [];
   return {
     method,
     streaming,
-    metrics,
+    inFlight: metrics.rpcInFlight.cell({ method }),
+    durations: metrics.rpcDuration.of(method),
+    ended: (code) => {
+      ended[code] ??= metrics.rpcRequests.cell({ method, code: codeName(code) });
+      return ended[code];
+    },
     dress: (given, peer) => (isBare(given) ? refuse(log, method, peer(), explain(given)) : given),
     judge: (metadata, peer) => {
       const size = metadataBytes(metadata);
@@ -54,11 +61,15 @@ function callKind({ log, metrics }: Deps, path: string, streaming: boolean): Cal
 /** Counted as HTTP/2 counts: each entry costs 32 bytes beside its text. */
 function metadataBytes(metadata: Metadata): number {
   let total = 0;
-  for (const [key, values] of Object.entries(metadata.toHttp2Headers())) {
-    for (const value of Array.isArray(values) ? values : [values])
-      total += key.length + String(value ?? "").length + 32;
+  for (const [key, values] of entriesOf(metadata)) {
+    for (const value of values) total += key.length + encodedLength(value) + 32;
   }
   return total;
+}
+
+/** Binary values travel as base64. */
+function encodedLength(value: string | Buffer): number {
+  return typeof value === "string" ? value.length : Math.ceil(value.byteLength / 3) * 4;
 }
 
 /** A refusal by grpc-js: it says what went wrong only in words. */

@@ -2,8 +2,14 @@
  * The few places that reach into grpc-js where it has no door. Its version is pinned, and each of these has a test that
  * fails when an update moves the furniture.
  */
-import { type Http2Server, type Http2Stream, type IncomingHttpHeaders, type ServerHttp2Stream, constants } from "node:http2";
-import type { Server } from "@grpc/grpc-js";
+import {
+  type Http2Server,
+  type Http2Stream,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+  constants,
+} from "node:http2";
+import type { Metadata, Server } from "@grpc/grpc-js";
 
 /** What grpc-js keeps for one method. */
 export interface HandlerEntry {
@@ -32,7 +38,8 @@ export function noticeForeignRequests(server: Server, notice: (contentType: stri
   const noticing: ContentTypeCheck = (stream, headers) => {
     const { remoteAddress, remotePort } = stream.session?.socket ?? {};
     const isGrpc = verify(stream, headers);
-    if (!isGrpc) notice(headers["content-type"] ?? "", remoteAddress === undefined ? "unknown" : `${remoteAddress}:${remotePort}`);
+    if (!isGrpc)
+      notice(headers["content-type"] ?? "", remoteAddress === undefined ? "unknown" : `${remoteAddress}:${remotePort}`);
     return isGrpc;
   };
   Reflect.set(server, "_verifyContentType", noticing);
@@ -68,4 +75,9 @@ function streamOf(call: object): Http2Stream | undefined {
 
 function isHttp2Stream(value: unknown): value is Http2Stream {
   return typeof value === "object" && value !== null && "rstCode" in value && "close" in value;
+}
+
+/** All metadata without the copies that its own methods make for each call. */
+export function entriesOf(metadata: Metadata): ReadonlyMap<string, readonly (string | Buffer)[]> {
+  return Reflect.get(metadata, "internalRepr") as ReadonlyMap<string, readonly (string | Buffer)[]>;
 }

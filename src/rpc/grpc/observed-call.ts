@@ -1,5 +1,4 @@
 import { type Metadata, ServerInterceptingCall, type ServerInterceptingCallInterface, status } from "@grpc/grpc-js";
-import { type RpcMetrics, codeName } from "../observe.js";
 
 export type CallStatus = Parameters<ServerInterceptingCallInterface["sendStatus"]>[0];
 type Listener = Parameters<ServerInterceptingCallInterface["start"]>[0];
@@ -9,7 +8,10 @@ export interface CallKind {
   /** Its label in metrics. */
   readonly method: string;
   readonly streaming: boolean;
-  readonly metrics: RpcMetrics;
+  readonly inFlight: { value: number };
+  readonly durations: { observe(seconds: number): void };
+  /** Calls that ended with this code. */
+  ended(code: number): { value: number };
   /** The status to send instead of this one. */
   dress(given: CallStatus, peer: () => string): CallStatus;
   /** Why a call with these metadata is refused; undefined when they are fine. */
@@ -33,7 +35,7 @@ export class ObservedCall extends ServerInterceptingCall implements Listener {
     private readonly kind: CallKind,
   ) {
     super(inner);
-    kind.metrics.rpcInFlight.inc({ method: kind.method });
+    kind.inFlight.value++;
     this.sendToPeer = inner.sendStatus;
     // grpc-js itself calls this too, for an oversized message, a passed deadline, broken framing: those get details here.
     inner.sendStatus = (given) => this.end(given);
@@ -88,9 +90,9 @@ export class ObservedCall extends ServerInterceptingCall implements Listener {
   private count(code: number): void {
     if (!this.open) return;
     this.open = false;
-    const { method, metrics, streaming } = this.kind;
-    metrics.rpcInFlight.dec({ method });
-    metrics.rpcRequests.inc({ method, code: codeName(code) });
-    if (!streaming) metrics.rpcDuration.observe({ method }, (performance.now() - this.startedMs) / 1_000);
+    const { inFlight, durations, streaming } = this.kind;
+    inFlight.value--;
+    this.kind.ended(code).value++;
+    if (!streaming) durations.observe((performance.now() - this.startedMs) / 1_000);
   }
 }

@@ -11,6 +11,7 @@ import { Fault } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
 import { RegistryService } from "../../gen/toolcrib/v1/registry_service_pb.js";
 import { Health } from "./health.js";
+import { AnswerCache } from "../answer-cache.js";
 import { createInterceptor } from "./interceptor.js";
 import { type HandlerEntry, handleUnknownMethods, http2Servers, noticeForeignRequests } from "./internals.js";
 import { GRPC } from "./limits.js";
@@ -34,6 +35,8 @@ export interface GrpcOptions {
   readonly tls?: Tls | undefined;
   readonly log: Logger;
   readonly metrics: RpcMetrics;
+  /** Metric hook: a call was answered with what the same question was answered before. */
+  readonly onRepeated?: (method: string) => void;
   /** How long `close` waits for calls under way, ms. */
   readonly graceMs: number;
   /** For unary callers that set no deadline, ms; RPC.unaryDeadlineMs if not given. */
@@ -124,7 +127,7 @@ function passThrough(): ServiceDefinition {
 function handlers(
   deps: GrpcOptions & { readonly streams: OpenStreams; readonly isDraining: () => boolean },
 ): UntypedServiceImplementation {
-  const unary = { ...deps, defaultDeadlineMs: deps.unaryDeadlineMs ?? RPC.unaryDeadlineMs };
+  const unary = { ...deps, answers: new AnswerCache(), defaultDeadlineMs: deps.unaryDeadlineMs ?? RPC.unaryDeadlineMs };
   const all: UntypedServiceImplementation = {
     Watch: watchHandler({ ...deps, lingerMs: deps.lingerMs ?? RPC.lingerMs }),
   };
@@ -164,7 +167,7 @@ function bindRefusal(where: string, error: Error): string {
 function shutDown(server: Server, connections: Connections, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
     // A peer that speaks HTTP/2 leaves by itself when it hears GOAWAY; this is for those that do not.
-    const idle = setTimeout(() => connections.destroyIdle(), Math.min(graceMs, GRPC.goawayMs));
+    const idle = setTimeout(() => connections.destroySilent(), Math.min(graceMs, GRPC.goawayMs));
     const force = setTimeout(() => {
       connections.destroyAll();
       server.forceShutdown();

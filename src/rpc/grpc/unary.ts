@@ -1,8 +1,10 @@
 /** Runs one unary call: deadline, draining, stale header, and exactly one answer. */
 import { Metadata, type handleUnaryCall } from "@grpc/grpc-js";
+import type { RegistryApi } from "../../catalogue/api.js";
 import { Fault } from "../../domain/fault.js";
 import type { Credentials } from "../identity/authenticator.js";
-import type { Door } from "../identity/door.js";
+import type { AnswerCache } from "../answer-cache.js";
+import type { Caller, Door } from "../identity/door.js";
 import type { Deps } from "../observe.js";
 import { draining } from "../open-streams.js";
 import { type Answer, type UnaryMethod, decode } from "../services.js";
@@ -12,6 +14,9 @@ import { refuse } from "./status.js";
 
 export interface UnaryDeps extends Deps {
   readonly door: Door;
+  readonly answers: AnswerCache;
+  /** Metric hook: a call was answered with what the same question was answered before. */
+  readonly onRepeated?: (method: string) => void;
   readonly isDraining: () => boolean;
   /** For callers that set none, ms. */
   readonly defaultDeadlineMs: number;
@@ -23,6 +28,12 @@ STALE.set("toolcrib-stale", "true");
 export function unaryHandler(label: string, method: UnaryMethod, deps: UnaryDeps): handleUnaryCall<Buffer, Buffer> {
   const shared = new SharedDeadline(deps.defaultDeadlineMs);
   return (call, callback) => {
+    const entering = enter(deps.door, credentialsOf(call));
+    const known = entering instanceof Promise ? undefined : repeated(label, method, deps, entering.api, call.request);
+    if (known) {
+      if (known.stale) call.sendMetadata(STALE.clone());
+      return callback(null, known.body);
+    }
     let open = true;
     /** Whether somebody still waits for the answer; asked once, when there is one. */
     const settle = (): boolean => {
@@ -41,7 +52,7 @@ export function unaryHandler(label: string, method: UnaryMethod, deps: UnaryDeps
     const deadlineMs = remaining(call.getDeadline());
     const waiting =
       deadlineMs === undefined ? shared.add(() => fail(serverDeadline(deps.defaultDeadlineMs))) : undefined;
-    run(method, deps, credentialsOf(call), call.request, deadlineMs).then((answer) => {
+    run(label, method, deps, entering, call.request, deadlineMs).then((answer) => {
       if (!settle()) return;
       if (answer.stale) call.sendMetadata(STALE.clone());
       callback(null, answer.body);
@@ -49,20 +60,47 @@ export function unaryHandler(label: string, method: UnaryMethod, deps: UnaryDeps
   };
 }
 
-async function run(
+function enter(door: Door, credentials: Credentials): Caller | Promise<Caller> {
+  try {
+    return door.enter(credentials);
+  } catch (thrown) {
+    return Promise.reject(thrown);
+  }
+}
+
+/** The answer to a question that this caller asked before, if nothing has changed since. */
+function repeated(
+  label: string,
   method: UnaryMethod,
   deps: UnaryDeps,
-  credentials: Credentials,
+  api: RegistryApi,
+  request: Buffer,
+): Answer | undefined {
+  if (!method.repeatable || deps.isDraining()) return undefined;
+  const key = deps.answers.key(api, label, request);
+  const answer = key === undefined ? undefined : deps.answers.get(key, api.version);
+  if (answer) deps.onRepeated?.(label);
+  return answer;
+}
+
+async function run(
+  label: string,
+  method: UnaryMethod,
+  deps: UnaryDeps,
+  entering: Caller | Promise<Caller>,
   request: Buffer,
   deadlineMs: number | undefined,
 ): Promise<Answer> {
+  // A read in memory waits for nothing, not even for the next turn.
+  const { api } = entering instanceof Promise ? await entering : entering;
   if (deps.isDraining() && method.draining === "refused") throw draining();
   if (deadlineMs !== undefined && deadlineMs <= 0)
     throw new Fault("DEADLINE", "the caller's deadline passed before the call began");
-  const entering = deps.door.enter(credentials);
-  // A read in memory waits for nothing, not even for the next turn.
-  const { api } = entering instanceof Promise ? await entering : entering;
-  return method.handle(api, decode(method.input, request), { deadlineMs });
+  const { version } = api;
+  const answer = await method.handle(api, decode(method.input, request), { deadlineMs });
+  const key = answer.repeats ? deps.answers.key(api, label, request) : undefined;
+  if (key !== undefined && version === api.version) deps.answers.put(key, version, answer);
+  return answer;
 }
 
 function remaining(deadline: Date | number): number | undefined {

@@ -19,7 +19,9 @@ type Call = ServerWritableStream<Buffer, Buffer>;
 
 export function watchHandler(deps: GrpcWatchDeps): (call: Call) => void {
   return (call) => {
-    open(call, deps).catch((thrown: unknown) => end(call, logRefusal(deps.log, WATCH.slice(1), call.getPeer(), thrown)));
+    open(call, deps).catch((thrown: unknown) =>
+      end(call, logRefusal(deps.log, WATCH.slice(1), call.getPeer(), thrown)),
+    );
   };
 }
 

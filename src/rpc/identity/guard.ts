@@ -12,14 +12,19 @@ export const UNSEEN_NAMESPACE = "unseen.toolcrib";
 
 const NEEDS: Readonly<Record<Action, string>> = { read: "reader", register: "registrant", operate: "operator" };
 
-type Args<N extends keyof RegistryApi> = Parameters<RegistryApi[N]>;
-type Result<N extends keyof RegistryApi> = ReturnType<RegistryApi[N]>;
+type Use = Exclude<keyof RegistryApi, "version">;
+type Args<N extends Use> = Parameters<RegistryApi[N]>;
+type Result<N extends Use> = ReturnType<RegistryApi[N]>;
 
 export class GuardedApi implements RegistryApi {
   constructor(
     private readonly api: RegistryApi,
     private readonly caller: Principal,
   ) {}
+
+  get version(): number {
+    return this.api.version;
+  }
 
   async register(input: Args<"register">[0]): Promise<Awaited<Result<"register">>> {
     const namespace = nameOf(input.namespace);
