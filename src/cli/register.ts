@@ -52,6 +52,8 @@ export interface StandingServer {
   readonly title: string;
   readonly tags: readonly string[];
   readonly transport: Transport;
+  /** The named credential that the registry shows to it; none if absent. */
+  readonly credential?: string;
 }
 
 export function registerStanding(

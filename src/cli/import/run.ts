@@ -1,9 +1,13 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { RegistryConnection } from "../../client/connection.js";
 import type { RegistrationEvent } from "../../client/events.js";
+import { RegistryError } from "../../client/registry-error.js";
+import type { RegisterResponse } from "../../gen/toolcrib/v1/registry_service_pb.js";
 import { Transport } from "../../gen/toolcrib/v1/server_pb.js";
 import { explain } from "../failure.js";
 import type { Io } from "../io.js";
 import { line } from "../io.js";
+import type { StandingServer } from "../register.js";
 import { registerStanding } from "../register.js";
 import { notes as serverNotes } from "../servers.js";
 import { SpawnError } from "../wrap/child.js";
@@ -22,16 +26,17 @@ export async function registerTask(
 ): Promise<Outcome> {
   const { name, serverId, url } = task;
   const decision = await decide(task, consent);
-  const notes = [...task.notes, ...decision.notes];
+  const notes = [...task.notes, ...sseNotes(task), ...decision.notes];
   try {
-    const server = {
+    const server: StandingServer = {
       serverId,
       endpoint: url,
       title: name === serverId ? "" : name,
       tags: [],
-      transport: Transport.STREAMABLE_HTTP,
+      transport: transportOf(task),
+      ...(decision.credential === "" ? {} : { credential: decision.credential }),
     };
-    const answer = await registerStanding(registry, namespace, server);
+    const answer = await registerPatiently(registry, namespace, server, decision.written ? RELOAD_MS : 0);
     if (answer.pending) {
       return {
         name,
@@ -46,6 +51,43 @@ export async function registerTask(
   } catch (error) {
     return { name, serverId, result: "failed", notes: [...notes, ...explain(error).lines.map((text) => text.trim())] };
   }
+}
+
+/** Within this time a registry reads a credentials file that changed. */
+const RELOAD_MS = 5_000;
+const AGAIN_MS = 250;
+
+/** A registry may not know yet a credential that was written just now. */
+async function registerPatiently(
+  registry: RegistryConnection,
+  namespace: string,
+  server: StandingServer,
+  patienceMs: number,
+): Promise<RegisterResponse> {
+  const until = performance.now() + patienceMs;
+  for (;;) {
+    try {
+      return await registerStanding(registry, namespace, server);
+    } catch (error) {
+      const unknown = error instanceof RegistryError && String(error.reason) === "UNKNOWN_CREDENTIAL";
+      if (!unknown || performance.now() >= until) throw error;
+      await delay(AGAIN_MS);
+    }
+  }
+}
+
+/** Undefined where the API of this version has no legacy transport. */
+const HTTP_SSE = Transport["HTTP_SSE" as keyof typeof Transport] as Transport | undefined;
+
+function transportOf({ sse }: RegisterTask): Transport {
+  return (sse ? HTTP_SSE : undefined) ?? Transport.STREAMABLE_HTTP;
+}
+
+function sseNotes({ sse }: RegisterTask): string[] {
+  if (!sse || HTTP_SSE !== undefined) return [];
+  return [
+    "is a server of the older HTTP+SSE transport, and is tried as Streamable HTTP: give the URL of its newer endpoint",
+  ];
 }
 
 export interface WrapContext {
