@@ -36,10 +36,11 @@ type ContentTypeCheck = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders
 export function noticeForeignRequests(server: Server, notice: (contentType: string, peer: string) => void): void {
   const verify = (Reflect.get(server, "_verifyContentType") as ContentTypeCheck).bind(server);
   const noticing: ContentTypeCheck = (stream, headers) => {
-    const { remoteAddress, remotePort } = stream.session?.socket ?? {};
+    // Who asks is looked up before a refusal ends the stream, but not for every good call: Node answers it through a proxy.
+    const foreign = !headers["content-type"]?.startsWith("application/grpc");
+    const { remoteAddress, remotePort } = (foreign && stream.session?.socket) || {};
     const isGrpc = verify(stream, headers);
-    if (!isGrpc)
-      notice(headers["content-type"] ?? "", remoteAddress === undefined ? "unknown" : `${remoteAddress}:${remotePort}`);
+    if (!isGrpc) notice(headers["content-type"] ?? "", remoteAddress === undefined ? "unknown" : `${remoteAddress}:${remotePort}`);
     return isGrpc;
   };
   Reflect.set(server, "_verifyContentType", noticing);
