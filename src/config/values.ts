@@ -10,7 +10,7 @@ export type Read =
 /** The URL with its password, if any, replaced by `***`; texts that are no URL come back as `***`. */
 export function redactUrl(url: string): string {
   // A password with an unescaped / ? or # ends the host too early for the parser, and the rest of it would be shown.
-  if (/\/\/[^]*[/?#][^]*@/.test(url)) return "***";
+  if (/\/\/.*[/?#].*@/s.test(url)) return "***";
   try {
     const parsed = new URL(url);
     if (parsed.password !== "") parsed.password = "***";
