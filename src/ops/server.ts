@@ -59,7 +59,10 @@ export async function startOps(options: OpsOptions): Promise<OpsServer> {
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-function newServer(tls: OpsTls | undefined, handler: Handler): { readonly server: Server; readonly unfollow: () => void } {
+function newServer(
+  tls: OpsTls | undefined,
+  handler: Handler,
+): { readonly server: Server; readonly unfollow: () => void } {
   const limits = { requestTimeout: 10_000, headersTimeout: 10_000 };
   if (!tls) return { server: createServer(limits, handler), unfollow: () => undefined };
   const server = createTlsServer({ ...tls.serverOptions, ...limits, requestCert: false }, handler);
