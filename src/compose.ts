@@ -24,6 +24,7 @@ import { createDefinitions } from "./schemas/definitions.js";
 import { createLister } from "./schemas/lister.js";
 import { createLoader } from "./schemas/loader.js";
 import type { Directory } from "./schemas/ports.js";
+import { warm } from "./schemas/warm.js";
 import { stubCodec } from "./store/codec/stub.js";
 import { openStore } from "./store/open.js";
 import type { Resolve } from "./upstream/egress.js";
@@ -235,16 +236,22 @@ function assemble(config: Config, world: World, store: Store, policy: EgressPoli
     },
   });
   const onLoad = (result: string): void => metrics.schemaLoads.inc({ result });
-  registry.useLoader(createLoader({ definitions, directory, lister, codec: stubCodec, clock, onLoad }));
+  const loader = createLoader({ definitions, directory, lister, codec: stubCodec, clock, onLoad });
+  registry.useLoader(loader);
   const claims = createClaims({ notesOf: (ns) => storeOf(ns).notes, replicaId: random.id(), clock, random, logger });
   const keeper = createKeeper({ records: directory, relist, upstream, claims, clock, random, logger });
   follow(registry, keeper, intake);
+  const stopping = new AbortController();
   return {
     registry,
     metrics,
     kept: () => ({ ...keeper.counts(), memoryBytes: definitions.memoryBytes }),
-    start: () => registry.start(),
+    start() {
+      registry.start();
+      void warm({ loader, clock, logger }, config.warm, stopping.signal);
+    },
     async stop() {
+      stopping.abort();
       await keeper.stop();
       lister.stop();
       await intake.stop();

@@ -99,7 +99,9 @@ function together(config: Config, errors: string[]): string[] {
 
 function openToPages(config: Config): string[] {
   if (config.httpAddress === "off" || hasIdentity(config) || !config.corsOrigins.includes("*")) return [];
-  return ["Any web page that somebody opens where this registry can be reached can read and change it: name the origins in --cors-origins instead of *."];
+  return [
+    "Any web page that somebody opens where this registry can be reached can read and change it: name the origins in --cors-origins instead of *.",
+  ];
 }
 
 const NEEDS: readonly (readonly [keyof Config, keyof Config])[] = [
@@ -122,7 +124,9 @@ export function hasIdentity(config: Config): boolean {
 function exposure(config: Config, errors: string[]): string[] {
   return SETTINGS.filter((s) => EXPOSED.includes(s.name)).flatMap((setting) => {
     const listens = config[setting.name] as HostPort | "off";
-    return listens === "off" || isLoopback(listens.host) ? [] : exposed(config, setting, formatAddress(listens), errors);
+    return listens === "off" || isLoopback(listens.host)
+      ? []
+      : exposed(config, setting, formatAddress(listens), errors);
   });
 }
 

@@ -4,6 +4,12 @@ import { LIMITS } from "../domain/limits.js";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
+/** A tool of a namespace. */
+export interface ToolName {
+  readonly namespace: string;
+  readonly toolId: string;
+}
+
 export interface HostPort {
   /** Without the brackets of an IPv6 literal. */
   readonly host: string;
@@ -29,6 +35,8 @@ export interface Config {
   readonly maxWatchers: number;
   /** What may be dialled beyond the default. */
   readonly egressAllow: AllowList;
+  /** Definitions to have in memory before anybody asks. */
+  readonly warm: readonly ToolName[];
   /** How long a shutdown waits for calls under way, ms. */
   readonly graceMs: number;
   readonly logLevel: LogLevel;
@@ -62,6 +70,8 @@ export type Kind =
   | { readonly kind: "store" }
   /** A comma list of networks, addresses and names. */
   | { readonly kind: "destinations" }
+  /** A comma list of tool_ids, each with its namespace and a colon before it where that is not the default one. */
+  | { readonly kind: "tools"; readonly max: number }
   | { readonly kind: "text"; readonly rule: TextRule }
   /** As text, or nothing. */
   | { readonly kind: "optional"; readonly rule: TextRule }
@@ -95,7 +105,17 @@ const KEY_SET: TextRule = {
 const CLAIM: TextRule = { pattern: /^[\x21-\x7e]{1,1024}$/, expected: "1 to 1,024 characters of visible ASCII" };
 /** Signatures that only the holder of a private key can make. */
 const SIGNATURES = [
-  "ES256", "ES384", "ES512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "EdDSA", "Ed25519",
+  "ES256",
+  "ES384",
+  "ES512",
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "EdDSA",
+  "Ed25519",
 ];
 
 export const SETTINGS: readonly Setting[] = [
@@ -164,6 +184,14 @@ export const SETTINGS: readonly Setting[] = [
     help:
       "What may be dialled besides public addresses: networks, addresses, names and *.names, with commas between them. While " +
       "the registry listens on loopback only, loopback and private addresses need no entry. Cloud metadata is never dialled.",
+  },
+  {
+    name: "warm",
+    flag: "--warm",
+    variable: "TOOLCRIB_WARM",
+    fallback: "",
+    kind: { kind: "tools", max: LIMITS.warmTools },
+    help: "Tools whose definitions are loaded at the start: server/tool or namespace:server/tool, with commas between them.",
   },
   {
     name: "maxWatchers",

@@ -1,9 +1,21 @@
 /** Reading one value of one kind: the value, or what was expected instead. */
+import { DEFAULT_NAMESPACE, SLUG_PATTERN, splitToolId, TOOL_NAME_PATTERN } from "../domain/ids.js";
 import { type AllowList, readAllowList } from "../domain/admission/egress.js";
-import type { HostPort, Kind, StoreChoice } from "./settings.js";
+import type { HostPort, ToolName, Kind, StoreChoice } from "./settings.js";
 
 export type Read =
-  | { readonly ok: true; readonly value: HostPort | StoreChoice | AllowList | string | number | boolean | readonly string[] }
+  | {
+      readonly ok: true;
+      readonly value:
+        | HostPort
+        | StoreChoice
+        | AllowList
+        | string
+        | number
+        | boolean
+        | readonly string[]
+        | readonly ToolName[];
+    }
   /** Completes the sentence "… must be <expected>". */
   | { readonly ok: false; readonly expected: string };
 
@@ -42,6 +54,8 @@ export function readValue(kind: Kind, text: string): Read {
       return readStore(text);
     case "destinations":
       return readDestinations(text);
+    case "tools":
+      return readTools(text, kind.max);
     case "text":
       return kind.rule.pattern.test(text) ? { ok: true, value: text } : { ok: false, expected: kind.rule.expected };
     case "optional":
@@ -80,7 +94,8 @@ function orOff(read: Read): Read {
 function readOrigins(text: string): Read {
   const origins = text.split(",").flatMap((part) => part.trim() || []);
   const wrong = origins.filter((origin) => origin !== "*" && !isOrigin(origin));
-  if (wrong.length === 0 && (origins.length === 1 || !origins.includes("*"))) return { ok: true, value: Object.freeze(origins) };
+  if (wrong.length === 0 && (origins.length === 1 || !origins.includes("*")))
+    return { ok: true, value: Object.freeze(origins) };
   const expected = "origins such as https://app.example or http://localhost:5173, with commas between them, or * alone";
   return { ok: false, expected };
 }
@@ -99,7 +114,11 @@ function readStore(text: string): Read {
       return { ok: true, value: Object.freeze({ kind: "redis", url: text }) };
     }
   }
-  return { ok: false, expected: "embedded, memory, or redis://host[:port][/db] (rediss:// for TLS), with # ? / @ in a password written as %23 %3F %2F %40" };
+  return {
+    ok: false,
+    expected:
+      "embedded, memory, or redis://host[:port][/db] (rediss:// for TLS), with # ? / @ in a password written as %23 %3F %2F %40",
+  };
 }
 
 function readDestinations(text: string): Read {
@@ -107,6 +126,24 @@ function readDestinations(text: string): Read {
   if (!("problems" in read)) return { ok: true, value: Object.freeze(read) };
   const expected = "networks, addresses, host names and *.names, with commas between them";
   return { ok: false, expected: `${expected} (${read.problems.join("; ")})` };
+}
+
+function readTools(text: string, max: number): Read {
+  const parts = text.split(",").flatMap((part) => part.trim() || []);
+  const tools = parts.map((part): ToolName => {
+    const [first = "", second] = part.split(/:(.*)/s);
+    return second === undefined
+      ? { namespace: DEFAULT_NAMESPACE, toolId: first }
+      : { namespace: first, toolId: second };
+  });
+  const wrong = tools.find(({ namespace, toolId }) => {
+    const id = splitToolId(toolId);
+    return (
+      !SLUG_PATTERN.test(namespace) || !id || !SLUG_PATTERN.test(id.serverId) || !TOOL_NAME_PATTERN.test(id.toolName)
+    );
+  });
+  if (!wrong && tools.length <= max) return { ok: true, value: Object.freeze(tools) };
+  return { ok: false, expected: `at most ${max} of server/tool or namespace:server/tool, with commas between them` };
 }
 
 function readChoices(text: string, of: readonly string[]): Read {

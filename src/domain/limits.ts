@@ -79,6 +79,8 @@ export const LIMITS = {
   foldWaitMs: 1_000,
   /** Deadline of a caller of GetFullSchema for a load; the load itself goes on. */
   loadCallerMs: 200,
+  /** Tools that a start may be told to load. */
+  warmTools: 1_000,
   /** Deadline of the load itself. */
   loadMs: 15_000,
   /** A failed load is not tried again within this. */
