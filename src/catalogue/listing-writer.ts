@@ -138,15 +138,15 @@ function outcomeOf(result: WriteResult<ListingOutcome>): ListingOutcome {
   return result.value;
 }
 
-/** Whether a reader could tell the difference; when a server was last listed is none. */
+/**
+ * Whether the listing says what the catalogue says. That the server answers again is not for here: conditions have a pace of
+ * their own, so that a flapping server yields few revisions.
+ */
 function sameListing(record: ServerRecord, header: ServerRecord["header"], tools: readonly Tool[]): boolean {
   const { header: before } = record;
   return (
     !before.pending &&
-    before.availability === header.availability &&
     before.protocolVersion === header.protocolVersion &&
-    before.conditions.every((c, i) => c.status === header.conditions[i]?.status) &&
-    before.conditions.length === header.conditions.length &&
     JSON.stringify(before.rejected) === JSON.stringify(header.rejected) &&
     record.tools.length === tools.length &&
     record.tools.every((t, i) => Buffer.compare(t.stub, (tools[i] as Tool).stub) === 0)

@@ -75,7 +75,7 @@ export function createIntake({ writer, records, relist, clock, random, logger }:
   async function recovered(record: ServerRecord, seen: ReturnType<typeof reachableSeen>): Promise<void> {
     const { namespace, serverId, conditions } = record.header;
     const key = serverKey(namespace, serverId);
-    const published = conditions.some((c) => c.type === "Reachable" && c.status === "false");
+    const published = conditions.some((c) => c.status === "false");
     if (!memos.get(key)?.failing && !published) return;
     await writer.condition(namespace, serverId, seen);
     remember(key, { failing: false });
