@@ -4,7 +4,7 @@ import { createSecureContext, type SecureContextOptions } from "node:tls";
 import type { Socket } from "node:net";
 import type { Logger } from "../catalogue/ports.js";
 import type { ShownCertificate } from "./identity/authenticator.js";
-import { type Parsed, watchFiles } from "./identity/watched-file.js";
+import { type Parsed, watchFiles } from "../files/watched-file.js";
 
 export interface TlsFiles {
   /** PEM: the certificate, then its chain. */

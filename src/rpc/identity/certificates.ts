@@ -4,8 +4,8 @@ import type { Logger } from "../../catalogue/ports.js";
 import { principalProblems, readGrants } from "../../domain/grants.js";
 import type { Grant, Principal } from "../../domain/identity.js";
 import { type CertificateJudge, unauthenticated } from "./authenticator.js";
-import { readList, unknownKeys } from "./json-file.js";
-import { type Parsed, type WatchedFiles, watchFiles } from "./watched-file.js";
+import { readList, unknownKeys } from "../../files/json-file.js";
+import { type Parsed, type WatchedFiles, watchFiles } from "../../files/watched-file.js";
 
 /** Grants by subject alternative name: a URI such as `spiffe://acme/billing`, or a DNS name. */
 export type CertificateGrants = ReadonlyMap<string, readonly Grant[]>;

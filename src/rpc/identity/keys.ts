@@ -1,7 +1,7 @@
 /** The keys that JWTs are judged by, from a file or from their issuer, fetched again as they rotate. */
 import type { JSONWebKeySet, JWK } from "jose";
 import type { Logger } from "../../catalogue/ports.js";
-import { type Parsed, watchFiles } from "./watched-file.js";
+import { type Parsed, watchFiles } from "../../files/watched-file.js";
 
 export interface Keys {
   /** Undefined while they could never be fetched. */

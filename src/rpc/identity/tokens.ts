@@ -4,8 +4,8 @@ import type { Logger } from "../../catalogue/ports.js";
 import { principalProblems, readGrants } from "../../domain/grants.js";
 import type { Principal } from "../../domain/identity.js";
 import { type TokenJudge, unauthenticated } from "./authenticator.js";
-import { readList, unknownKeys } from "./json-file.js";
-import { type Parsed, type WatchedFiles, watchFiles } from "./watched-file.js";
+import { readList, unknownKeys } from "../../files/json-file.js";
+import { type Parsed, type WatchedFiles, watchFiles } from "../../files/watched-file.js";
 
 interface StaticToken {
   readonly hash: Buffer;

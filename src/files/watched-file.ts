@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import type { Logger } from "../../catalogue/ports.js";
+import type { Logger } from "../catalogue/ports.js";
 
 /** How often a file is looked at: seldom enough to cost nothing, often enough that a revocation takes hold at once. */
 export const LOOK_EVERY_MS = 1_000;
