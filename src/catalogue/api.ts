@@ -175,12 +175,21 @@ export interface WatchInput {
 export interface SchemaLoader {
   /** The definition if memory holds it, at once; otherwise undefined. Throws Fault NOT_FOUND. */
   held(q: { readonly namespace: string; readonly key: SchemaKey; readonly view: SchemaView }): FullSchema | undefined;
+  /**
+   * One definition. `deadlineMs` is the time that the caller still has: undefined means LIMITS.loadCallerMs, and more than
+   * LIMITS.loadMs is never waited. Throws Fault NOT_FOUND, LOAD_PENDING (the load goes on, and fills memory and store),
+   * LOAD_FAILED or DIGEST_MISMATCH. What memory holds is answered without a store call, whatever the deadline.
+   */
   full(q: {
     readonly namespace: string;
     readonly key: SchemaKey;
     readonly view: SchemaView;
     readonly deadlineMs: number | undefined;
   }): Promise<FullSchema>;
+  /**
+   * Like `full` for each tool_id, side by side, in order, repeats allowed. Together at most LIMITS.batchBytes: each tool that
+   * does not fit any more gets Fault QUOTA_EXCEEDED. Throws Fault INVALID_REQUEST for more than LIMITS.batchTools.
+   */
   batch(q: {
     readonly namespace: string;
     readonly toolIds: readonly string[];

@@ -1,5 +1,5 @@
 /** The lazy loader: a definition from memory, else from the store, else from its MCP server. */
-import type { Freshness, FullSchema, SchemaKey, SchemaResult, SchemaView } from "../catalogue/api.js";
+import type { Freshness, FullSchema, SchemaKey, SchemaLoader, SchemaResult, SchemaView } from "../catalogue/api.js";
 import type { Blob, Clock, StubCodec } from "../catalogue/ports.js";
 import type { ListedTool } from "../catalogue/upstream-port.js";
 import { UpstreamError } from "../catalogue/upstream-port.js";
@@ -18,39 +18,12 @@ import type { Directory } from "./ports.js";
 
 export type LoadOutcome = Freshness | "pending" | "failed" | "mismatch" | "not-found";
 
-export interface Asked {
-  readonly namespace: string;
-  readonly key: SchemaKey;
-  readonly view: SchemaView;
-}
-
-export interface Loader {
-  /** The definition if memory holds it, at once; otherwise undefined. Throws Fault NOT_FOUND. */
-  held(q: Asked): FullSchema | undefined;
-  /**
-   * One definition. `deadlineMs` is the time that the caller still has: undefined means LIMITS.loadCallerMs, and more than
-   * LIMITS.loadMs is never waited. Throws Fault NOT_FOUND, LOAD_PENDING (the load goes on, and fills memory and store),
-   * LOAD_FAILED or DIGEST_MISMATCH. What memory holds is answered without a store call, whatever the deadline.
-   */
-  full(q: {
-    readonly namespace: string;
-    readonly key: SchemaKey;
-    readonly view: SchemaView;
-    readonly deadlineMs: number | undefined;
-  }): Promise<FullSchema>;
-  /**
-   * Like `full` for each tool_id, side by side, in order, repeats allowed. Together at most LIMITS.batchBytes: each tool that
-   * does not fit any more gets Fault QUOTA_EXCEEDED. Throws Fault INVALID_REQUEST for more than LIMITS.batchTools.
-   */
-  batch(q: {
-    readonly namespace: string;
-    readonly toolIds: readonly string[];
-    readonly view: SchemaView;
-    readonly deadlineMs: number | undefined;
-  }): Promise<readonly SchemaResult[]>;
+export interface Loader extends SchemaLoader {
   /** Brings into memory what a Register or a listing has just stored. */
   prime(namespace: string, blobs: readonly Blob[]): void;
 }
+
+type Asked = Parameters<SchemaLoader["held"]>[0];
 
 export interface LoaderDeps {
   readonly definitions: Definitions;
