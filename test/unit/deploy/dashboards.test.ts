@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { Histogram } from "prom-client";
 import { parse } from "yaml";
 import { createMetrics } from "../../../src/ops/metrics.js";
 import { groupingsOf, referencesOf } from "./expressions.js";
@@ -43,7 +44,7 @@ const alerts = (
 const exported = new Map<string, readonly string[]>();
 for (const metric of createMetrics("1").registry.getMetricsAsArray()) {
   const { labelNames, name } = metric as unknown as { name: string; labelNames: string[] };
-  const histogram = metric.constructor.name === "Histogram";
+  const histogram = metric instanceof Histogram;
   if (!histogram) exported.set(name, labelNames);
   else
     for (const part of ["bucket", "sum", "count"])
