@@ -93,8 +93,11 @@ export interface StubsQuery {
 }
 
 export interface StubsPage {
-  /** Concatenated frames: already a valid part of a GetStubsResponse. Never to be written to. */
-  readonly frames: Uint8Array;
+  /**
+   * Runs of frames: one after the other they are a valid part of a GetStubsResponse. Views of what the catalogue holds, never
+   * to be written to: whoever answers puts them together, once.
+   */
+  readonly frames: readonly Uint8Array[];
   readonly nextPageToken: string;
   readonly position: Position;
   readonly notModified: boolean;

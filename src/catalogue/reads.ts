@@ -21,7 +21,7 @@ export async function readStubs(partition: Partition, q: StubsQuery): Promise<St
   const { fold, stale } = await partition.at(q.minRevision);
   const { history } = fold;
   if (q.ifRevision !== "" && notModified(history, q)) {
-    return { frames: new Uint8Array(0), nextPageToken: "", position: history.head, notModified: true, stale };
+    return { frames: [], nextPageToken: "", position: history.head, notModified: true, stale };
   }
   const page = stubPage(history.namespace(q.filter.namespace), q.filter, pageSize, q.pageToken);
   return { ...page, position: history.head, notModified: false, stale };

@@ -6,11 +6,12 @@ import type { Tool } from "../domain/server.js";
 import { lowerBound, type NamespaceState, type ServerView, toolIdOf } from "./state.js";
 
 export interface Page {
-  readonly frames: Uint8Array;
+  /** Runs of frames, in order. */
+  readonly frames: readonly Uint8Array[];
   readonly nextPageToken: string;
 }
 
-const EMPTY_PAGE: Page = { frames: new Uint8Array(0), nextPageToken: "" };
+const EMPTY_PAGE: Page = { frames: [], nextPageToken: "" };
 
 /** Answers kept per namespace; the most common readers ask for the same few lists again and again. */
 const CACHED_PAGES = 256;
@@ -59,7 +60,7 @@ function cut(ns: NamespaceState, filter: Filter, hash: string, pageSize: number,
   let count = 0;
   let bytes = 0;
   let last = "";
-  const page = (nextPageToken: string): Page => ({ frames: Buffer.concat(pieces, bytes), nextPageToken });
+  const page = (nextPageToken: string): Page => ({ frames: pieces, nextPageToken });
   for (const { view, from, to } of matching(ns, filter, after)) {
     const frames = view.frames();
     const fits = frames.fitting(from, Math.min(to, from + pageSize - count), LIMITS.pageBytes - bytes);

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { compareText } from "./ids.js";
 import type { Availability, Tool } from "./server.js";
 
@@ -23,7 +23,7 @@ export function sortedSet(values: readonly string[]): string[] {
 /** 16 hex digits that two filters share only when they select the same, namespace included. */
 export function filterHash(f: Filter): string {
   const text = JSON.stringify([f.namespace, f.tagsAny, f.tagsAll, f.serverIds, f.namePrefix, f.availability ?? ""]);
-  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+  return hash("sha256", text, "hex").slice(0, 16);
 }
 
 export function matchesTool(f: Filter, tool: Tool): boolean {

@@ -1,5 +1,5 @@
 import type { RegistryApi } from "../catalogue/api.js";
-import type { Answer } from "./services.js";
+import { type Answer, sizeOf } from "./services.js";
 
 /** Bytes of answers kept; beyond that all are dropped, and the ones still asked for come back. */
 const KEPT_BYTES = 32 * 1024 * 1024;
@@ -54,6 +54,7 @@ export class AnswerCache {
   }
 }
 
+/** Parts may be views of what the catalogue holds anyway; when that goes they are all that keeps it, so they count. */
 function costOf(answer: Answer): number {
-  return answer.body.byteLength + ENTRY_BYTES;
+  return sizeOf(answer) + ENTRY_BYTES;
 }

@@ -24,14 +24,14 @@ export function timestamp(ms: number): Buffer {
     .finish();
 }
 
-/** An encoded GetStubsResponse. */
-export function stubsAnswer(page: StubsPage): Buffer {
+/** An encoded GetStubsResponse, in parts that nobody has copied yet. */
+export function stubsAnswer(page: StubsPage): readonly Uint8Array[] {
   const tail = new WireWriter()
     .text(2, page.nextPageToken)
     .text(3, formatRevision(page.position))
     .flag(4, page.notModified)
     .flag(5, page.stale);
-  return Buffer.concat([page.frames, tail.finish()]);
+  return [...page.frames, tail.finish()];
 }
 
 const FRESHNESS: Readonly<Record<Freshness, WireFreshness>> = {
@@ -58,15 +58,13 @@ function schemaParts(schema: FullSchema, view: SchemaView): readonly Uint8Array[
   return [head.finish(), schema.definition, tail.finish()];
 }
 
-/** Enough for everything of an answer but its definition. */
-const BESIDE_DEFINITION_BYTES = 448;
-
-/** An encoded GetFullSchemaResponse. */
-export function schemaAnswer(schema: FullSchema, view: SchemaView, position: Position): Buffer {
-  return new WireWriter(schema.definition.byteLength + BESIDE_DEFINITION_BYTES)
-    .nested(1, ...schemaParts(schema, view))
-    .text(2, formatRevision(position))
-    .finish();
+/** An encoded GetFullSchemaResponse, in parts: the definition is not copied here. */
+export function schemaAnswer(schema: FullSchema, view: SchemaView, position: Position): readonly Uint8Array[] {
+  const parts = schemaParts(schema, view);
+  let length = 0;
+  for (const part of parts) length += part.byteLength;
+  const revision = new WireWriter().text(2, formatRevision(position)).finish();
+  return [new WireWriter().opening(1, length).finish(), ...parts, revision];
 }
 
 /**

@@ -7,7 +7,7 @@ import type { RegistryApi } from "../catalogue/api.js";
 import { Fault } from "../domain/fault.js";
 import { formatRevision } from "../domain/revision.js";
 import * as wire from "../gen/toolcrib/v1/registry_service_pb.js";
-import { asBuffer, schemaAnswer, schemasAnswer, stubsAnswer } from "./answers.js";
+import { schemaAnswer, schemasAnswer, stubsAnswer } from "./answers.js";
 import { toSchemaQuery, toSchemasQuery, toServerQuery, toServersQuery, toStubsQuery } from "./translate/reads.js";
 import {
   fromDeregisterOutput,
@@ -28,11 +28,19 @@ export interface UnaryContext {
 }
 
 export interface Answer {
-  readonly body: Buffer;
+  /** An encoded message, in parts: stored bytes are copied once, by whoever sends them. Never to be written to. */
+  readonly parts: readonly Uint8Array[];
   /** Sent as the `toolcrib-stale` header. */
   readonly stale: boolean;
   /** The same request of the same caller is answered alike as long as `RegistryApi.version` stands. */
   readonly repeats?: boolean;
+}
+
+/** Length of an answer in bytes. */
+export function sizeOf({ parts }: Answer): number {
+  let size = 0;
+  for (const part of parts) size += part.byteLength;
+  return size;
 }
 
 export interface UnaryMethod {
@@ -57,7 +65,7 @@ export function decode<S extends DescMessage>(schema: S, bytes: Uint8Array): Mes
 }
 
 function encode<S extends DescMessage>(schema: S, message: MessageShape<S>, stale = false): Answer {
-  return { body: asBuffer(toBinary(schema, message)), stale };
+  return { parts: [toBinary(schema, message)], stale };
 }
 
 function method<I extends DescMessage>(
@@ -91,7 +99,7 @@ const Deregister = method(
 
 const GetStubs = method(wire.GetStubsRequestSchema, wire.GetStubsResponseSchema, "refused", async (api, request) => {
   const page = await api.stubs(toStubsQuery(request));
-  return { body: stubsAnswer(page), stale: page.stale, repeats: true };
+  return { parts: stubsAnswer(page), stale: page.stale, repeats: true };
 });
 
 const GetFullSchema = method(
@@ -102,7 +110,7 @@ const GetFullSchema = method(
     const query = toSchemaQuery(request);
     const { schema, position, stale } = await api.schema({ ...query, deadlineMs });
     // A definition just loaded is LIVE once, and a stale one may be loaded anew at any time.
-    return { body: schemaAnswer(schema, query.view, position), stale, repeats: schema.freshness === "cached" };
+    return { parts: schemaAnswer(schema, query.view, position), stale, repeats: schema.freshness === "cached" };
   },
 );
 
@@ -113,7 +121,7 @@ const BatchGetFullSchemas = method(
   async (api, request, { deadlineMs }) => {
     const query = toSchemasQuery(request);
     const { results, position, stale } = await api.schemas({ ...query, deadlineMs });
-    return { body: schemasAnswer(query.toolIds, results, query.view, position), stale };
+    return { parts: [schemasAnswer(query.toolIds, results, query.view, position)], stale };
   },
 );
 

@@ -53,7 +53,9 @@ function readMaterial([cert, key, ca]: readonly Buffer[]): Parsed<SecureContextO
     return { ok: false, problems: ["the key does not belong to the certificate"] };
   }
   const context = { cert, key, ...(ca && { ca }) };
-  const unusable = problemOf("the system's TLS library refuses certificate and key", () => createSecureContext(context));
+  const unusable = problemOf("the system's TLS library refuses certificate and key", () =>
+    createSecureContext(context),
+  );
   return unusable.length > 0 ? { ok: false, problems: unusable } : { ok: true, value: context };
 }
 

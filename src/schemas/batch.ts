@@ -27,5 +27,7 @@ function overBudget(toolId: string, bytes: number, left: number): Fault {
   const text =
     `a batch answers at most ${LIMITS.batchBytes} bytes of definitions; ${toolId} has ${bytes} and ${left} were left: ` +
     "ask for it in another call";
-  return new Fault("QUOTA_EXCEEDED", text, { metadata: { tool: toolId, limit: String(LIMITS.batchBytes), bytes: String(bytes) } });
+  return new Fault("QUOTA_EXCEEDED", text, {
+    metadata: { tool: toolId, limit: String(LIMITS.batchBytes), bytes: String(bytes) },
+  });
 }

@@ -102,7 +102,10 @@ export function createDefinitions({ blobsOf, clock, logger, memoryBytes }: Defin
       for (const [i, blob] of share(missing).entries()) memory.put(namespace, first?.[i] ?? blob);
     },
     prime(namespace, blobs) {
-      startReads(namespace, share(blobs).map((b) => b.digest));
+      startReads(
+        namespace,
+        share(blobs).map((b) => b.digest),
+      );
     },
   };
 }

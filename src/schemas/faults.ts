@@ -46,13 +46,19 @@ export function disagrees({ record, tool }: Located, listing: Listing, substitut
     return new Fault("LOAD_FAILED", text, { metadata, retryAfterMs: LIMITS.loadNegativeMs, substitutes });
   }
   const rejected = listing.rejected.find((r) => r.name === tool.name);
-  const why = rejected ? `lists ${tool.name} in a form that is refused (${rejected.reasons.join("; ")})` : `does not list ${tool.name}`;
+  const why = rejected
+    ? `lists ${tool.name} in a form that is refused (${rejected.reasons.join("; ")})`
+    : `does not list ${tool.name}`;
   const text = `server ${serverId} registered ${tool.name} but ${why}: its registrant must register again`;
   return new Fault("LOAD_FAILED", text, { metadata, substitutes });
 }
 
 /** The stub's substitutes that exist and are available, as tool_ids; a bare name is a tool of the same server. */
-export function substitutesOf(directory: Directory, codec: Pick<StubCodec, "decode">, located: Located): readonly string[] {
+export function substitutesOf(
+  directory: Directory,
+  codec: Pick<StubCodec, "decode">,
+  located: Located,
+): readonly string[] {
   const { namespace, serverId } = located.record.header;
   const ids = codec.decode(located.tool.stub).substitutes.map((s) => (s.includes("/") ? s : toolId(serverId, s)));
   return ids.filter((id) => locate(directory, namespace, id)?.record.header.availability === "available");

@@ -106,7 +106,8 @@ export function createLister(deps: ListerDeps): Lister {
     const startedAt = clock.monotonic();
     const walked = walk(endpoints).then(async (result) => {
       onListing?.(result.kind === "listed" ? "ok" : result.error.kind, clock.monotonic() - startedAt);
-      if (result.kind === "failed") remember(key, { error: result.error, atMs: clock.monotonic(), of: newestOf(record) });
+      if (result.kind === "failed")
+        remember(key, { error: result.error, atMs: clock.monotonic(), of: newestOf(record) });
       else {
         failures.delete(key);
         await definitions.keep(namespace, blobsOfListing(result.listing));
@@ -193,7 +194,10 @@ export function createLister(deps: ListerDeps): Lister {
 export function endpointsOf(record: ServerRecord): readonly string[] {
   const { instances, setDigest } = record.header;
   const newest = instances.at(-1);
-  const equal = instances.slice(0, -1).reverse().filter((i) => i.setDigest === setDigest);
+  const equal = instances
+    .slice(0, -1)
+    .reverse()
+    .filter((i) => i.setDigest === setDigest);
   const endpoints = [...(newest ? [newest] : []), ...equal].map((i) => i.endpoint).filter((e) => e !== "");
   return [...new Set(endpoints)].slice(0, ENDPOINTS_ASKED);
 }

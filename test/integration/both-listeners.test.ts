@@ -109,7 +109,7 @@ const REQUESTS: Case[] = [
     request: {},
     api: {
       stubs: async () => ({
-        frames: Buffer.alloc(5 * 1024 * 1024),
+        frames: [Buffer.alloc(5 * 1024 * 1024)],
         nextPageToken: "",
         position: POSITION,
         notModified: false,

@@ -122,7 +122,7 @@ describe("bad calls", () => {
 
   it("so is an answer that would be too large", async () => {
     const position = { partition: 0, revision: 1, chain: "1" };
-    const frames = Buffer.alloc(5 * 1024 * 1024);
+    const frames = [Buffer.alloc(5 * 1024 * 1024)];
     const r = await start({
       stubs: async () => ({ frames, nextPageToken: "", position, notModified: false, stale: false }),
     });

@@ -176,7 +176,7 @@ describe("RegistryService, by a client that loads the .proto at run time", () =>
     const frames = toBinary(GetStubsResponseSchema, create(GetStubsResponseSchema, { stubs: [stub, stub] }));
     let notModified = false;
     rig = await startRig({
-      stubs: async () => ({ frames, nextPageToken: "next", position: POSITION, notModified, stale: true }),
+      stubs: async () => ({ frames: [frames], nextPageToken: "next", position: POSITION, notModified, stale: true }),
     });
     const client = rig.client();
     const headers = await new Promise<grpc.Metadata>((resolve, reject) => {

@@ -59,7 +59,7 @@ describe("shutdown", () => {
       {
         stubs: async () => {
           await gate;
-          return { frames: new Uint8Array(), nextPageToken: "", position, notModified: false, stale: false };
+          return { frames: [], nextPageToken: "", position, notModified: false, stale: false };
         },
       },
       LONG_GRACE,

@@ -67,7 +67,7 @@ export function plainApi(watches: Watching[]): RegistryApi {
     renew: async (_namespace, leases) => leases.map((l) => ({ leaseId: l.leaseId, state: "ok", renewAfterMs: 10_000 })),
     deregister: async () => ({ position: undefined, removed: false }),
     stubs: async () => ({
-      frames: new Uint8Array(),
+      frames: [],
       nextPageToken: "",
       position: POSITION,
       notModified: false,

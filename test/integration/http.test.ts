@@ -421,7 +421,7 @@ describe("shutdown", () => {
       answer = resolve;
     });
     const position = { partition: 0, revision: 1, chain: "1" };
-    const page = { frames: new Uint8Array(), nextPageToken: "", position, notModified: false, stale: true };
+    const page = { frames: [], nextPageToken: "", position, notModified: false, stale: true };
     const r = await start({ stubs: () => gate.then(() => page) }, LONG_GRACE);
     const underWay = send(GET_STUBS, "{}", JSON_TYPE);
     await expect.poll(() => r.metrics.registry.metrics()).toContain(`in_flight{method="${SERVICE}/GetStubs"} 1`);

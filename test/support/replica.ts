@@ -169,7 +169,7 @@ export async function stubsOf(registry: Registry, filter: Partial<Filter> = {}, 
       minRevision,
       ifRevision: "",
     });
-    out.push(...fromBinary(GetStubsResponseSchema, page.frames).stubs);
+    out.push(...fromBinary(GetStubsResponseSchema, Buffer.concat(page.frames)).stubs);
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
   return out;

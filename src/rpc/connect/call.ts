@@ -85,11 +85,13 @@ export class HttpCall {
         clearTimeout(timer);
         this.left.removeEventListener("abort", onLeave);
       };
-      work().then(resolve, (thrown: unknown) => {
-        // A bug is logged even when nobody waits for its answer any more.
-        if (this.left.aborted && !(thrown instanceof Fault)) logRefusal(this.deps.log, this.label, this.peer, thrown);
-        reject(thrown);
-      }).finally(settle);
+      work()
+        .then(resolve, (thrown: unknown) => {
+          // A bug is logged even when nobody waits for its answer any more.
+          if (this.left.aborted && !(thrown instanceof Fault)) logRefusal(this.deps.log, this.label, this.peer, thrown);
+          reject(thrown);
+        })
+        .finally(settle);
     });
   }
 

@@ -1,12 +1,7 @@
 /** From a request to its method, in the protocol that it speaks. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Message } from "@bufbuild/protobuf";
-import {
-  type HandlerContext,
-  createConnectRouter,
-  createContextKey,
-  createContextValues,
-} from "@connectrpc/connect";
+import { type HandlerContext, createConnectRouter, createContextKey, createContextValues } from "@connectrpc/connect";
 import { compressionGzip } from "@connectrpc/connect-node";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { Fault } from "../../domain/fault.js";
@@ -43,7 +38,8 @@ const WORK = createContextKey<Work | undefined>(undefined);
 export function createDispatcher(deps: DispatchDeps): (request: IncomingMessage, response: ServerResponse) => void {
   const shells = createShells();
   return (request, response) => {
-    const refuse = (thrown: unknown, httpStatus?: number): void => refuseHttp(deps, request, response, thrown, httpStatus);
+    const refuse = (thrown: unknown, httpStatus?: number): void =>
+      refuseHttp(deps, request, response, thrown, httpStatus);
     try {
       const answerHeaders = deps.guard.admit(request);
       for (const [name, value] of Object.entries(answerHeaders)) response.setHeader(name, value ?? "");
@@ -148,15 +144,21 @@ function unaryAt(path: string) {
 
 /** What to use instead, when the method cannot be called in this form. */
 function wrongForm(path: string, { protocol }: Form): string | undefined {
-  if (path === WATCH && protocol === "connect") return "application/connect+json, application/connect+proto or application/grpc-web, because Watch is a stream";
-  if (path !== WATCH && protocol === "connect-stream") return "application/json, application/proto or application/grpc-web, because it is no stream";
+  if (path === WATCH && protocol === "connect")
+    return "application/connect+json, application/connect+proto or application/grpc-web, because Watch is a stream";
+  if (path !== WATCH && protocol === "connect-stream")
+    return "application/json, application/proto or application/grpc-web, because it is no stream";
   return undefined;
 }
 
 function foreignForm(request: IncomingMessage, wanted: string | undefined): Fault {
   const type = JSON.stringify((request.headers["content-type"] ?? "").slice(0, 100));
-  const spoken = wanted ?? "application/json, application/proto, application/connect+json, application/connect+proto or application/grpc-web";
-  const grpc = /^application\/grpc(\+|;|$)/.test(request.headers["content-type"] ?? "") ? "; gRPC is spoken on the gRPC address" : "";
+  const spoken =
+    wanted ??
+    "application/json, application/proto, application/connect+json, application/connect+proto or application/grpc-web";
+  const grpc = /^application\/grpc(\+|;|$)/.test(request.headers["content-type"] ?? "")
+    ? "; gRPC is spoken on the gRPC address"
+    : "";
   return new Fault("MALFORMED_MESSAGE", `the content type ${type} is not taken here: use ${spoken}${grpc}`);
 }
 
@@ -172,7 +174,13 @@ function metadataBytes({ rawHeaders }: IncomingMessage): number {
 const HTTP_STATUS: Readonly<Record<string, number>> = { PERMISSION_DENIED: 403, INTERNAL: 500 };
 
 /** For what never became a call. */
-function refuseHttp(deps: Deps, request: IncomingMessage, response: ServerResponse, thrown: unknown, httpStatus?: number): void {
+function refuseHttp(
+  deps: Deps,
+  request: IncomingMessage,
+  response: ServerResponse,
+  thrown: unknown,
+  httpStatus?: number,
+): void {
   const refusal = logRefusal(deps.log, UNKNOWN_METHOD, peerOf(request), thrown);
   if (response.headersSent) return void response.destroy();
   const status = httpStatus ?? (thrown instanceof Fault ? (HTTP_STATUS[thrown.status] ?? 400) : 500);

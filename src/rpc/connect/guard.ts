@@ -40,10 +40,19 @@ export function createGuard(options: GuardOptions): Guard {
     const { origin, authorization, cookie } = request.headers;
     if (origin === undefined || isSame(origin, request.headers.host)) return {};
     if (!all && origins.has(origin))
-      return { "access-control-allow-origin": origin, "access-control-allow-credentials": "true", "access-control-expose-headers": ANSWER_HEADERS };
-    if (!all) throw forbidden(`pages of ${shown(origin)} may not call this registry: name that origin in --cors-origins (TOOLCRIB_CORS_ORIGINS)`);
+      return {
+        "access-control-allow-origin": origin,
+        "access-control-allow-credentials": "true",
+        "access-control-expose-headers": ANSWER_HEADERS,
+      };
+    if (!all)
+      throw forbidden(
+        `pages of ${shown(origin)} may not call this registry: name that origin in --cors-origins (TOOLCRIB_CORS_ORIGINS)`,
+      );
     if (authorization !== undefined || cookie !== undefined)
-      throw forbidden(`pages of ${shown(origin)} may call only without credentials: name that origin in --cors-origins (TOOLCRIB_CORS_ORIGINS) instead of *`);
+      throw forbidden(
+        `pages of ${shown(origin)} may call only without credentials: name that origin in --cors-origins (TOOLCRIB_CORS_ORIGINS) instead of *`,
+      );
     return { "access-control-allow-origin": "*", "access-control-expose-headers": ANSWER_HEADERS };
   };
 
@@ -52,7 +61,9 @@ export function createGuard(options: GuardOptions): Guard {
       const host = request.headers.host ?? "";
       // A page can point a name of its own at this machine, and is then of the same origin as what listens here.
       if (local && !isLocal(hostOf(host)))
-        throw forbidden(`the name ${shown(host)} is not this machine's: a registry on loopback without identity is called as localhost or 127.0.0.1`);
+        throw forbidden(
+          `the name ${shown(host)} is not this machine's: a registry on loopback without identity is called as localhost or 127.0.0.1`,
+        );
       const headers = admitOrigin(request);
       return options.corsOrigins.length > 0 ? { ...headers, vary: "origin" } : headers;
     },

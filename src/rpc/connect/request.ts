@@ -63,7 +63,8 @@ export async function readMessage(request: IncomingMessage, form: Form): Promise
   const flags = body.readUInt8(0);
   const message = body.subarray(ENVELOPE_BYTES);
   if (flags === 0) return message;
-  if (flags !== COMPRESSED) throw malformed(`the message's envelope has flags ${flags}, which mean nothing in a request`);
+  if (flags !== COMPRESSED)
+    throw malformed(`the message's envelope has flags ${flags}, which mean nothing in a request`);
   const name = form.protocol === "grpc-web" ? "grpc-encoding" : "connect-content-encoding";
   return unpack(message, String(request.headers[name] ?? "identity"));
 }

@@ -119,9 +119,14 @@ function refuseBrokenHttp(server: Server, log: Logger): void {
     const { remoteAddress, remotePort } = socket as { remoteAddress?: string; remotePort?: number };
     if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
     const [status, why] = BROKEN[error.code ?? ""] ?? ["400 Bad Request", "the request is no HTTP"];
-    log.info({ peer: `${remoteAddress}:${remotePort}`, http_status: Number(status.slice(0, 3)) }, `a call was refused: ${why}`);
+    log.info(
+      { peer: `${remoteAddress}:${remotePort}`, http_status: Number(status.slice(0, 3)) },
+      `a call was refused: ${why}`,
+    );
     const body = `${JSON.stringify({ code: "invalid_argument", message: why })}\n`;
-    socket.end(`HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`);
+    socket.end(
+      `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+    );
   });
 }
 

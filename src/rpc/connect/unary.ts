@@ -5,7 +5,7 @@ import { Fault } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
 import type { Door } from "../identity/door.js";
 import { draining } from "../open-streams.js";
-import type { Answer, UnaryMethod } from "../services.js";
+import { type Answer, type UnaryMethod, sizeOf } from "../services.js";
 import { messageTooLarge } from "../sizes.js";
 import type { HttpCall } from "./call.js";
 import { toAnswer } from "./json.js";
@@ -26,10 +26,10 @@ export async function answerUnary(
 ): Promise<Message> {
   try {
     const answer = await run(method, call, deps);
-    const bytes = answer.body.byteLength;
+    const bytes = sizeOf(answer);
     if (bytes > LIMITS.messageBytes) throw messageTooLarge("answer", bytes);
     if (answer.stale) context.responseHeader.set("toolcrib-stale", "true");
-    return toAnswer(method.output, answer.body, call.form.json);
+    return toAnswer(method.output, Buffer.concat(answer.parts), call.form.json);
   } catch (thrown) {
     throw call.refuse(thrown);
   }
@@ -42,7 +42,10 @@ async function run(method: UnaryMethod, call: HttpCall, deps: UnaryDeps): Promis
     throw new Fault("DEADLINE", "the caller's deadline passed before the call began");
   const expire = () =>
     timeoutMs === undefined
-      ? new Fault("DEADLINE", `no answer within ${deps.defaultDeadlineMs} ms, the registry's own deadline: set a longer one on the call`)
+      ? new Fault(
+          "DEADLINE",
+          `no answer within ${deps.defaultDeadlineMs} ms, the registry's own deadline: set a longer one on the call`,
+        )
       : new Fault("DEADLINE", "the caller's deadline passed");
   return call.within(timeoutMs ?? deps.defaultDeadlineMs, expire, async () => {
     const { api } = await deps.door.enter(call.credentials());

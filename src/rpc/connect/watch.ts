@@ -1,7 +1,11 @@
 /** Watch over HTTP: an outlet that the protocol library empties at the watcher's pace. */
 import { fromBinary } from "@bufbuild/protobuf";
 import { Fault } from "../../domain/fault.js";
-import { type WatchResponse, WatchRequestSchema, WatchResponseSchema } from "../../gen/toolcrib/v1/registry_service_pb.js";
+import {
+  type WatchResponse,
+  WatchRequestSchema,
+  WatchResponseSchema,
+} from "../../gen/toolcrib/v1/registry_service_pb.js";
 import type { WireError } from "../errors.js";
 import type { Door } from "../identity/door.js";
 import { OpenWatch, type Outlet, type WatchDeps } from "../open-watch.js";

@@ -8,7 +8,11 @@ export interface WelcomeOptions {
   readonly address: string;
 }
 
-export function welcome({ version, address }: WelcomeOptions, request: IncomingMessage, response: ServerResponse): void {
+export function welcome(
+  { version, address }: WelcomeOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
   const example = `curl -s -H 'content-type: application/json' -d '{}' http://${address}/${SERVICE}/GetStubs`;
   const about = "Toolcrib: the central tool registry for AI agents. This is its HTTP listener: Connect and gRPC-Web.";
   const methods = [...Object.keys(UNARY), "Watch"].map((name) => `POST /${SERVICE}/${name}`);

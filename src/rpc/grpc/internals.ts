@@ -40,7 +40,8 @@ export function noticeForeignRequests(server: Server, notice: (contentType: stri
     const foreign = !headers["content-type"]?.startsWith("application/grpc");
     const { remoteAddress, remotePort } = (foreign && stream.session?.socket) || {};
     const isGrpc = verify(stream, headers);
-    if (!isGrpc) notice(headers["content-type"] ?? "", remoteAddress === undefined ? "unknown" : `${remoteAddress}:${remotePort}`);
+    if (!isGrpc)
+      notice(headers["content-type"] ?? "", remoteAddress === undefined ? "unknown" : `${remoteAddress}:${remotePort}`);
     return isGrpc;
   };
   Reflect.set(server, "_verifyContentType", noticing);
@@ -81,4 +82,32 @@ function isHttp2Stream(value: unknown): value is Http2Stream {
 /** All metadata without the copies that its own methods make for each call. */
 export function entriesOf(metadata: Metadata): ReadonlyMap<string, readonly (string | Buffer)[]> {
   return Reflect.get(metadata, "internalRepr") as ReadonlyMap<string, readonly (string | Buffer)[]>;
+}
+
+/**
+ * A message in parts. All that grpc-js wants of a serialised message is its length and that it copies itself into the frame,
+ * at once; so a list is copied once, from where it is stored, and no memory is taken for it before.
+ */
+class MessageInParts {
+  readonly byteLength: number;
+
+  constructor(private readonly parts: readonly Uint8Array[]) {
+    let length = 0;
+    for (const part of parts) length += part.byteLength;
+    this.byteLength = length;
+  }
+
+  copy(target: Uint8Array, from: number): number {
+    let at = from;
+    for (const part of this.parts) {
+      target.set(part, at);
+      at += part.byteLength;
+    }
+    return this.byteLength;
+  }
+}
+
+/** What the handlers, whose messages are serialised already, hand to grpc-js. */
+export function asMessage(parts: readonly Uint8Array[]): Buffer {
+  return new MessageInParts(parts) as unknown as Buffer;
 }

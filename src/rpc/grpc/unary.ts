@@ -9,6 +9,7 @@ import type { Deps } from "../observe.js";
 import { draining } from "../open-streams.js";
 import { type Answer, type UnaryMethod, decode } from "../services.js";
 import { credentialsOf } from "./credentials.js";
+import { asMessage } from "./internals.js";
 import { SharedDeadline } from "./shared-deadline.js";
 import { refuse } from "./status.js";
 
@@ -32,7 +33,7 @@ export function unaryHandler(label: string, method: UnaryMethod, deps: UnaryDeps
     const known = entering instanceof Promise ? undefined : repeated(label, method, deps, entering.api, call.request);
     if (known) {
       if (known.stale) call.sendMetadata(STALE.clone());
-      return callback(null, known.body);
+      return callback(null, asMessage(known.parts));
     }
     let open = true;
     /** Whether somebody still waits for the answer; asked once, when there is one. */
@@ -55,7 +56,7 @@ export function unaryHandler(label: string, method: UnaryMethod, deps: UnaryDeps
     run(label, method, deps, entering, call.request, deadlineMs).then((answer) => {
       if (!settle()) return;
       if (answer.stale) call.sendMetadata(STALE.clone());
-      callback(null, answer.body);
+      callback(null, asMessage(answer.parts));
     }, fail);
   };
 }

@@ -65,7 +65,8 @@ export function judgeWith({ tokens, certificates }: Judges): Authenticator["auth
   return ({ authorization, certificate }) => {
     if (authorization !== undefined) {
       const token = TOKEN.exec(authorization)?.[1];
-      if (token === undefined) throw unauthenticated("the authorization header is malformed: `Bearer <token>` is expected");
+      if (token === undefined)
+        throw unauthenticated("the authorization header is malformed: `Bearer <token>` is expected");
       for (const judge of tokens) {
         const principal = judge.judge(token);
         if (principal !== undefined) return principal;
@@ -74,7 +75,9 @@ export function judgeWith({ tokens, certificates }: Judges): Authenticator["auth
     }
     if (!certificate || !certificates) throw unauthenticated(`the call carries no credential: send ${wanted}`);
     if (!certificate.verified)
-      throw unauthenticated("the client certificate is not from an authority that this registry trusts, or not in its time");
+      throw unauthenticated(
+        "the client certificate is not from an authority that this registry trusts, or not in its time",
+      );
     return certificates.judge(certificate.certificate);
   };
 }

@@ -56,7 +56,8 @@ export function certificateJudge(file: { readonly value: CertificateGrants }, no
 
 function identify(certificate: PeerCertificate, known: CertificateGrants): Principal {
   const names = alternativeNames(certificate.subjectaltname ?? "");
-  if (names.length === 0) throw unauthenticated("the client certificate has no URI or DNS name as subject alternative name");
+  if (names.length === 0)
+    throw unauthenticated("the client certificate has no URI or DNS name as subject alternative name");
   for (const id of names) {
     const grants = known.get(id);
     if (grants) return { id, grants, expiresAtMs: Date.parse(certificate.valid_to) };

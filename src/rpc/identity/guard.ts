@@ -28,7 +28,8 @@ export class GuardedApi implements RegistryApi {
 
   async register(input: Args<"register">[0]): Promise<Awaited<Result<"register">>> {
     const namespace = nameOf(input.namespace);
-    if (namespace === UNSEEN_NAMESPACE) throw new Fault("FORBIDDEN", `the namespace ${namespace} is reserved: nobody registers there`);
+    if (namespace === UNSEEN_NAMESPACE)
+      throw new Fault("FORBIDDEN", `the namespace ${namespace} is reserved: nobody registers there`);
     this.require("register", namespace, input.serverId);
     return this.api.register(input, this.caller);
   }
@@ -40,7 +41,11 @@ export class GuardedApi implements RegistryApi {
 
   async deregister(namespace: string, target: Args<"deregister">[1]): Promise<Awaited<Result<"deregister">>> {
     const serverId =
-      target.kind === "server" ? target.serverId : target.kind === "tool" ? splitToolId(target.toolId)?.serverId : undefined;
+      target.kind === "server"
+        ? target.serverId
+        : target.kind === "tool"
+          ? splitToolId(target.toolId)?.serverId
+          : undefined;
     this.require("register", nameOf(namespace), serverId);
     return this.api.deregister(namespace, target, this.caller);
   }

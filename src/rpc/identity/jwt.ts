@@ -82,7 +82,8 @@ async function verifyWith(token: string, keys: Keys, options: JwtOptions): Promi
 }
 
 function principalOf({ sub, exp, toolcrib }: JWTPayload): Principal {
-  if (principalProblems("sub", sub).length > 0) throw unauthenticated("the token's sub claim cannot be a principal's id");
+  if (principalProblems("sub", sub).length > 0)
+    throw unauthenticated("the token's sub claim cannot be a principal's id");
   const grants = readGrants("toolcrib", toolcrib);
   if (!grants.ok) throw unauthenticated(`the token's claim ${grants.problems.join("; ")}`);
   return { id: String(sub), grants: grants.value, expiresAtMs: (Number(exp) + CLOCK_TOLERANCE_S) * 1_000 };
@@ -93,8 +94,10 @@ function explain(error: unknown): unknown {
   if (error instanceof Fault) return error;
   if (error instanceof errors.JWTExpired) return unauthenticated("the token has expired");
   if (error instanceof errors.JWTClaimValidationFailed) return unauthenticated(claimProblem(error));
-  if (error instanceof errors.JOSEAlgNotAllowed) return unauthenticated("the token's algorithm is not one that this registry accepts");
-  if (error instanceof errors.JWSSignatureVerificationFailed) return unauthenticated("the token's signature does not verify");
+  if (error instanceof errors.JOSEAlgNotAllowed)
+    return unauthenticated("the token's algorithm is not one that this registry accepts");
+  if (error instanceof errors.JWSSignatureVerificationFailed)
+    return unauthenticated("the token's signature does not verify");
   if (error instanceof errors.JWKSNoMatchingKey)
     return unauthenticated("the token is signed with a key that this registry does not know");
   if (error instanceof errors.JWKSMultipleMatchingKeys)

@@ -120,7 +120,8 @@ class FetchedKeys implements Keys {
       for (const listener of [...this.listeners]) listener();
       return true;
     } catch (error) {
-      if (!this.ending.signal.aborted) this.log.error({ err: error }, "the key set cannot be fetched: known keys stay in force");
+      if (!this.ending.signal.aborted)
+        this.log.error({ err: error }, "the key set cannot be fetched: known keys stay in force");
       return false;
     }
   }

@@ -37,7 +37,8 @@ export function readTokens(content: Buffer): Parsed<StaticTokens> {
     const grants = readGrants(`${at}.grants`, entry["grants"]);
     if (!grants.ok) found.push(...grants.problems);
     const expiresAtMs = typeof expires === "string" && INSTANT.test(expires) ? Date.parse(expires) : Number.NaN;
-    if (expires !== undefined && Number.isNaN(expiresAtMs)) found.push(`${at}.expires must be a time such as 2027-01-01T00:00:00Z`);
+    if (expires !== undefined && Number.isNaN(expiresAtMs))
+      found.push(`${at}.expires must be a time such as 2027-01-01T00:00:00Z`);
     problems.push(...found);
     if (found.length > 0 || hash === undefined || !grants.ok) return;
     const known: Principal = {

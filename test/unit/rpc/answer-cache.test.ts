@@ -3,7 +3,7 @@ import type { RegistryApi } from "../../../src/catalogue/api.js";
 import { AnswerCache } from "../../../src/rpc/answer-cache.js";
 
 const api = () => ({}) as RegistryApi;
-const answer = (text: string) => ({ body: Buffer.from(text), stale: false });
+const answer = (text: string) => ({ parts: [Buffer.from(text)], stale: false });
 const ask = Buffer.from("question");
 
 describe("AnswerCache", () => {
@@ -12,10 +12,10 @@ describe("AnswerCache", () => {
     const caller = api();
     const key = cache.key(caller, "GetStubs", ask) ?? "";
     cache.put(key, 1, answer("one"));
-    expect(cache.get(cache.key(caller, "GetStubs", Buffer.from("question")) ?? "", 1)?.body.toString()).toBe("one");
+    expect(cache.get(cache.key(caller, "GetStubs", Buffer.from("question")) ?? "", 1)?.parts.join()).toBe("one");
     expect(cache.get(key, 2)).toBeUndefined();
     cache.put(key, 2, answer("two"));
-    expect(cache.get(key, 2)?.body.toString()).toBe("two");
+    expect(cache.get(key, 2)?.parts.join()).toBe("two");
   });
 
   it("P9: never answers one caller with what another was told, nor one method with another's answer", () => {
