@@ -27,6 +27,8 @@ import type { Directory } from "./schemas/ports.js";
 import { warm } from "./schemas/warm.js";
 import { stubCodec } from "./store/codec/stub.js";
 import { openStore } from "./store/open.js";
+import { type Credentials, NO_CREDENTIALS, watchCredentials } from "./upstream/credentials/credentials.js";
+import type { Env } from "./upstream/credentials/file.js";
 import type { Resolve } from "./upstream/egress.js";
 import { createUpstream } from "./upstream/upstream.js";
 
@@ -37,6 +39,8 @@ export interface World {
   readonly version: string;
   /** Names of MCP servers → addresses; the system's resolver if unsaid. */
   readonly resolve?: Resolve;
+  /** Where values of upstream credentials may be; empty if unsaid. */
+  readonly env?: Env;
 }
 
 /** A running replica. */
@@ -63,7 +67,9 @@ export async function startReplica(config: Config, world: World): Promise<Replic
     });
     opened.push(store);
     const own = storePlace(config);
-    const core = assemble(config, world, store, egressPolicy(config, own));
+    const credentials = openCredentials(config, world);
+    opened.push({ close: async () => credentials.close() });
+    const core = assemble(config, world, store, egressPolicy(config, own), credentials);
     const access = openAccess(config, world, core.registry);
     opened.push(access);
     const { door, tls } = access;
@@ -181,6 +187,10 @@ function egressPolicy(config: Config, own: readonly Own[]): EgressPolicy {
   return { inside: local ? "open" : "closed", allow: config.egressAllow, own: () => own, machine: machineAddresses };
 }
 
+function openCredentials({ upstreamCredentials }: Config, { env = {}, log }: World): Credentials {
+  return upstreamCredentials === "" ? NO_CREDENTIALS : watchCredentials(upstreamCredentials, env, log);
+}
+
 function storePlace({ store }: Config): Own[] {
   if (store.kind !== "redis") return [];
   const { hostname, port } = new URL(store.url);
@@ -195,10 +205,10 @@ interface Core {
   stop(): Promise<void>;
 }
 
-function assemble(config: Config, world: World, store: Store, policy: EgressPolicy): Core {
+function assemble(config: Config, world: World, store: Store, policy: EgressPolicy, credentials: Credentials): Core {
   const { clock, random, log: logger, version } = world;
   const metrics = createMetrics(version);
-  const upstream = createUpstream({ clock, logger, version, policy, resolve: world.resolve });
+  const upstream = createUpstream({ clock, logger, version, policy, resolve: world.resolve, credentials });
   let prime: (namespace: string, blobs: readonly Blob[]) => void = () => undefined;
   const registry = new Registry({
     deps: {

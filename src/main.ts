@@ -23,7 +23,8 @@ export async function serve(sources: Sources): Promise<number> {
   for (const warning of loaded.warnings) log.warn({}, warning);
   reportCrashes(log);
   try {
-    const replica = await startReplica(config, { clock: systemClock, random: systemRandom, log, version: version() });
+    const world = { clock: systemClock, random: systemRandom, log, version: version(), env: sources.env };
+    const replica = await startReplica(config, world);
     process.stdout.write(welcome(config, replica));
     const signal = await stopSignal();
     log.info({ signal }, "stopping");

@@ -39,6 +39,9 @@ export interface RegisterInput {
   readonly validateOnly: boolean;
   readonly allowEmpty: boolean;
   readonly strict: boolean;
+  /** Name of an upstream credential; empty = none. */
+  readonly credential: string;
+  readonly sharePrivate: boolean;
 }
 
 export interface ToolOutcome {

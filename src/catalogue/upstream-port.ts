@@ -1,5 +1,5 @@
 /** MCP servers as the rooms above `upstream` see them. */
-import type { RejectedTool } from "../domain/server.js";
+import type { Instance, RejectedTool } from "../domain/server.js";
 import type { StubFields } from "../domain/stub.js";
 
 /** One tool of a listing that can be listed. */
@@ -28,7 +28,19 @@ export interface Listing {
   readonly receivedAtMs: number;
 }
 
-export type UpstreamErrorKind = "egress" | "connect" | "timeout" | "http" | "protocol" | "too-large";
+export type UpstreamErrorKind =
+  | "egress"
+  | "connect"
+  | "timeout"
+  | "http"
+  /** The server wants credentials, or others than it was shown. */
+  | "auth"
+  /** The credential that was named is not to be had, or must not be shown to this server. */
+  | "credential"
+  /** The list is private, and its registrant has not said that it may be shared. */
+  | "private-list"
+  | "protocol"
+  | "too-large";
 
 /** Why a server could not be listed. `message` is fit for operators and holds no secrets. */
 export class UpstreamError extends Error {
@@ -42,15 +54,43 @@ export class UpstreamError extends Error {
   }
 }
 
+/** Which of the operator's credentials is shown to a server, and on whose behalf. */
+export interface CredentialUse {
+  readonly name: string;
+  readonly namespace: string;
+  /** A list that the server marks as private may be listed all the same. */
+  readonly sharePrivate: boolean;
+}
+
+/** How an instance is dialled. */
+export interface Dial {
+  readonly endpoint: string;
+  /** Undefined: the server is shown none. */
+  readonly credential: CredentialUse | undefined;
+}
+
+export function dialOf(namespace: string, instance: Pick<Instance, "endpoint" | "credential" | "sharePrivate">): Dial {
+  const { endpoint, credential: name, sharePrivate } = instance;
+  return { endpoint, credential: name === "" ? undefined : { name, namespace, sharePrivate } };
+}
+
+export function sameDial(a: Dial, b: Dial): boolean {
+  const [one, other] = [a.credential, b.credential];
+  if (a.endpoint !== b.endpoint) return false;
+  return one?.name === other?.name && one?.namespace === other?.namespace && one?.sharePrivate === other?.sharePrivate;
+}
+
 export interface Upstream {
-  /** Walks the whole list. Rejects with UpstreamError. Era and session are remembered per endpoint. */
-  list(endpoint: string, signal: AbortSignal): Promise<Listing>;
+  /** Walks the whole list. Rejects with UpstreamError. Era and session are remembered per endpoint and credential. */
+  list(endpoint: string, signal: AbortSignal, credential?: CredentialUse): Promise<Listing>;
   /**
    * Holds the server's change notices (GET stream of the older era, `subscriptions/listen` of 2026-07-28) and calls
    * `onChanged` for each, and once whenever the stream was (re)opened after the first time, as notices may have been lost.
    * Resolves when the signal aborts; rejects with UpstreamError when the stream ends or cannot be opened.
    */
-  subscribe(endpoint: string, onChanged: () => void, signal: AbortSignal): Promise<void>;
+  subscribe(endpoint: string, onChanged: () => void, signal: AbortSignal, credential?: CredentialUse): Promise<void>;
   /** Whether egress allows dialling it; undefined = yes, else a sentence saying what to set. */
   refusal(endpoint: string): string | undefined;
+  /** Why this credential may not be shown to this endpoint; undefined = it may. Unknown and foreign ones read alike. */
+  credentialRefusal(endpoint: string, credential: CredentialUse): string | undefined;
 }

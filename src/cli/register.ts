@@ -14,6 +14,8 @@ interface RegisterOptions extends RegistryOptions {
   readonly url: string;
   readonly title?: string;
   readonly tag?: string[];
+  readonly credential?: string;
+  readonly sharePrivate?: boolean;
 }
 
 /** The registry lists the server before it answers. */
@@ -25,7 +27,9 @@ export function registerCommand(io: Io): Command {
     .requiredOption("--id <server_id>", "[a-z0-9] then [a-z0-9._-], at most 63 characters")
     .requiredOption("--url <url>", "the server's Streamable HTTP endpoint")
     .option("--title <text>", "a display name")
-    .option("--tag <tag>", "a tag for all of its tools", collect);
+    .option("--tag <tag>", "a tag for all of its tools", collect)
+    .option("--credential <name>", "a credential of the registry's --upstream-credentials file, shown to the server")
+    .option("--share-private", "list it for the whole namespace although the server marks its list as private");
   return withRegistry(command).action((options: RegisterOptions) =>
     withConnection(options, async (registry, namespace) => {
       const answer = await registerStanding(registry, namespace, {
@@ -34,6 +38,8 @@ export function registerCommand(io: Io): Command {
         title: options.title ?? "",
         tags: options.tag ?? [],
         transport: Transport.STREAMABLE_HTTP,
+        credential: options.credential ?? "",
+        sharePrivate: options.sharePrivate ?? false,
       });
       if (answer.pending) {
         line(
@@ -54,6 +60,7 @@ export interface StandingServer {
   readonly transport: Transport;
   /** The named credential that the registry shows to it; none if absent. */
   readonly credential?: string;
+  readonly sharePrivate?: boolean;
 }
 
 export function registerStanding(

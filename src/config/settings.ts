@@ -53,6 +53,8 @@ export interface Config {
   readonly jwtIssuer: string;
   readonly jwtAudience: string;
   readonly jwtAlgorithms: readonly string[];
+  /** Path; empty = unset. */
+  readonly upstreamCredentials: string;
 }
 
 /** A rule for text, and its words in an error message. */
@@ -192,6 +194,14 @@ export const SETTINGS: readonly Setting[] = [
     fallback: "",
     kind: { kind: "tools", max: LIMITS.warmTools },
     help: "Tools whose definitions are loaded at the start: server/tool or namespace:server/tool, with commas between them.",
+  },
+  {
+    name: "upstreamCredentials",
+    flag: "--upstream-credentials",
+    variable: "TOOLCRIB_UPSTREAM_CREDENTIALS",
+    fallback: "",
+    kind: { kind: "optional", rule: PATH },
+    help: "JSON file of named credentials for MCP servers that want one; read again when it changes.",
   },
   {
     name: "maxWatchers",

@@ -46,6 +46,7 @@ export const STATUS_OF = {
   UNAUTHENTICATED: "UNAUTHENTICATED",
   FORBIDDEN: "PERMISSION_DENIED",
   NOT_OWNER: "ALREADY_EXISTS",
+  UNKNOWN_CREDENTIAL: "FAILED_PRECONDITION",
 } as const satisfies Record<string, StatusName>;
 
 export type ErrorReasonName = keyof typeof STATUS_OF;

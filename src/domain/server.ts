@@ -34,6 +34,10 @@ export interface Instance {
   readonly revision: number;
   readonly requestId: string;
   readonly introspect: boolean;
+  /** Name of the operator's credential that is shown to it; empty = none. */
+  readonly credential: string;
+  /** A list that it gave because of the credential, and marked private, may be listed all the same. */
+  readonly sharePrivate: boolean;
 }
 
 export interface RejectedTool {

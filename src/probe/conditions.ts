@@ -1,22 +1,13 @@
 /** What a listing or its failure says about a server, in the words that ListingWriter publishes. */
-import type { Listing, UpstreamError, UpstreamErrorKind } from "../catalogue/upstream-port.js";
+import { FAILURE_WORDS } from "../catalogue/failure-words.js";
+import type { Listing, UpstreamError } from "../catalogue/upstream-port.js";
 import type { ListingWriter } from "../catalogue/writer-port.js";
 import type { ServerRecord } from "../domain/server.js";
 
 export type Seen = Parameters<ListingWriter["condition"]>[2];
 
-/** An answer that is no list still shows that somebody is there. */
-const FAILURES = {
-  egress: { reachable: false, reason: "EGRESS_DENIED" },
-  connect: { reachable: false, reason: "CONNECT_FAILED" },
-  timeout: { reachable: false, reason: "TIMEOUT" },
-  http: { reachable: true, reason: "HTTP_ERROR" },
-  protocol: { reachable: true, reason: "PROTOCOL_ERROR" },
-  "too-large": { reachable: true, reason: "TOO_LARGE" },
-} as const satisfies Record<UpstreamErrorKind, { reachable: boolean; reason: string }>;
-
 export function unreachableSeen(error: UpstreamError): Seen {
-  return { ...FAILURES[error.kind], listed: false, message: error.message };
+  return { ...FAILURE_WORDS[error.kind], listed: false, message: error.message };
 }
 
 export function reachableSeen(): Seen {

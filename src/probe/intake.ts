@@ -160,7 +160,7 @@ function sameOffer(a: ServerRecord, b: ServerRecord): boolean {
   if (a === b) return true;
   const newest = (r: ServerRecord): string => {
     const instance = r.header.instances.at(-1);
-    return instance ? `${instance.instanceId} ${instance.endpoint} ${instance.setDigest}` : "";
+    return instance ? `${instance.instanceId} ${instance.endpoint} ${instance.setDigest} ${instance.credential} ${instance.sharePrivate}` : "";
   };
   return a.header.source === b.header.source && newest(a) === newest(b) && (a.tools === b.tools || diffTools(a.tools, b.tools).length === 0);
 }

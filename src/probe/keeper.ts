@@ -1,6 +1,6 @@
 /** One replica's part in keeping introspected servers' lists current. */
 import type { Clock, Logger, Random } from "../catalogue/ports.js";
-import type { Upstream } from "../catalogue/upstream-port.js";
+import { type Dial, dialOf, type Upstream } from "../catalogue/upstream-port.js";
 import { serverKey } from "../domain/ids.js";
 import type { ServerRecord } from "../domain/server.js";
 import type { Claims } from "./claims.js";
@@ -44,7 +44,7 @@ interface Kept {
   readonly stop: AbortController;
   /** The newest registration, and where it is reached. */
   registration: string;
-  endpoint: string;
+  dial: Dial;
   /** Lists now, and follows the endpoint if it moved; does nothing while the claim is elsewhere. */
   renewed: () => void;
   held: boolean;
@@ -56,10 +56,10 @@ export function createKeeper(deps: KeeperDeps): Keeper {
   const running = new Set<Promise<void>>();
   let stopped = false;
 
-  function newest({ namespace, serverId }: ServerName): { registration: string; endpoint: string } | undefined {
+  function newest({ namespace, serverId }: ServerName): { registration: string; dial: Dial } | undefined {
     const record = records.server(namespace, serverId);
     const instance = record?.header.source === "introspected" ? lastDialled(record) : undefined;
-    return instance && { registration: `${instance.instanceId} ${instance.revision}`, endpoint: instance.endpoint };
+    return instance && { registration: `${instance.instanceId} ${instance.revision}`, dial: dialOf(namespace, instance) };
   }
 
   async function work(server: Kept, held: AbortSignal): Promise<void> {
@@ -70,10 +70,10 @@ export function createKeeper(deps: KeeperDeps): Keeper {
       random,
       relist: () => deps.relist(namespace, serverId),
       pending: () => records.server(namespace, serverId)?.header.pending ?? false,
-      onListed: (listing) => subscription.follow(listing.listChanged ? server.endpoint : undefined),
+      onListed: (listing) => subscription.follow(listing.listChanged ? server.dial : undefined),
     });
     server.renewed = () => {
-      subscription.moved(server.endpoint);
+      subscription.moved(server.dial);
       rounds.notice();
     };
     server.held = true;
@@ -85,7 +85,7 @@ export function createKeeper(deps: KeeperDeps): Keeper {
     }
   }
 
-  function begin(name: ServerName, at: { registration: string; endpoint: string }, delayMs: number): void {
+  function begin(name: ServerName, at: { registration: string; dial: Dial }, delayMs: number): void {
     const server: Kept = { name, ...at, stop: new AbortController(), renewed: () => undefined, held: false };
     kept.set(serverKey(name.namespace, name.serverId), server);
     const { signal } = server.stop;

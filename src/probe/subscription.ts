@@ -1,6 +1,6 @@
 /** The one stream of change notices that a claim's holder keeps to a server. */
 import type { Clock, Logger, Random } from "../catalogue/ports.js";
-import type { Upstream } from "../catalogue/upstream-port.js";
+import { type Dial, sameDial, type Upstream } from "../catalogue/upstream-port.js";
 import { afterFailure } from "./pace.js";
 import type { ServerName } from "./ports.js";
 
@@ -13,10 +13,10 @@ const GOOD_MS = 60_000;
 const OPENING_MS = 2_000;
 
 export interface Subscription {
-  /** Subscribes at this endpoint; undefined: the server gives no notices. */
-  follow(endpoint: string | undefined): void;
-  /** The server is reached elsewhere now; follows it there if it was followed. */
-  moved(endpoint: string): void;
+  /** Subscribes there; undefined: the server gives no notices. */
+  follow(dial: Dial | undefined): void;
+  /** The server is reached elsewhere, or otherwise, now; follows it there if it was followed. */
+  moved(dial: Dial): void;
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -29,17 +29,17 @@ export interface SubscriptionDeps {
   readonly onNotice: () => void;
 }
 
-/** Longer than any process runs; the sleep ends when the endpoint changes. */
+/** Longer than any process runs; the sleep ends when the dial changes. */
 const UNTIL_CHANGED_MS = 2 ** 31 - 1;
 
 export function createSubscription({ upstream, clock, random, logger, server, onNotice }: SubscriptionDeps): Subscription {
-  let endpoint: string | undefined;
+  let dial: Dial | undefined;
   let changed = new AbortController();
   let failures = 0;
 
-  function follow(next: string | undefined): void {
-    if (next === endpoint) return;
-    endpoint = next;
+  function follow(next: Dial | undefined): void {
+    if (next === dial || (next && dial && sameDial(next, dial))) return;
+    dial = next;
     failures = 0;
     const before = changed;
     changed = new AbortController();
@@ -52,12 +52,12 @@ export function createSubscription({ upstream, clock, random, logger, server, on
   }
 
   /** One stream, to its end. */
-  async function stream(at: string, signal: AbortSignal): Promise<void> {
+  async function stream({ endpoint, credential }: Dial, signal: AbortSignal): Promise<void> {
     const ended = new AbortController();
     const startedAtMs = clock.monotonic();
     void listAfterOpening(AbortSignal.any([signal, ended.signal]));
     try {
-      await upstream.subscribe(at, () => void (signal.aborted || onNotice()), signal);
+      await upstream.subscribe(endpoint, () => void (signal.aborted || onNotice()), signal, credential);
     } catch (err) {
       if (!signal.aborted && failures === 0) {
         logger.info({ ...server, err }, "change notices of a server ended: listing it now and at its pace, and trying again");
@@ -72,13 +72,13 @@ export function createSubscription({ upstream, clock, random, logger, server, on
 
   return {
     follow,
-    moved: (next) => follow(endpoint === undefined ? undefined : next),
+    moved: (next) => follow(dial === undefined ? undefined : next),
     async run(signal) {
       while (!signal.aborted) {
         const until = AbortSignal.any([signal, changed.signal]);
-        if (endpoint === undefined) await clock.sleep(UNTIL_CHANGED_MS, until);
+        if (dial === undefined) await clock.sleep(UNTIL_CHANGED_MS, until);
         else {
-          await stream(endpoint, until);
+          await stream(dial, until);
           await clock.sleep(until.aborted ? 0 : afterFailure(failures, false, () => random.next()), until);
         }
       }

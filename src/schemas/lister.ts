@@ -1,7 +1,7 @@
 /** Listings of servers, one at a time for each server, shared by whoever asks. */
 import type { Clock, Logger } from "../catalogue/ports.js";
-import type { Listing, Upstream, UpstreamErrorKind } from "../catalogue/upstream-port.js";
-import { UpstreamError } from "../catalogue/upstream-port.js";
+import type { Dial, Listing, Upstream, UpstreamErrorKind } from "../catalogue/upstream-port.js";
+import { dialOf, sameDial, UpstreamError } from "../catalogue/upstream-port.js";
 import { within } from "../catalogue/within.js";
 import { Fault, notFound } from "../domain/fault.js";
 import { serverKey } from "../domain/ids.js";
@@ -11,7 +11,7 @@ import type { Definitions } from "./definitions.js";
 import type { Directory, ListingIntake } from "./ports.js";
 
 /** Instances asked in one listing: they share its deadline, so more would leave each too little. */
-const ENDPOINTS_ASKED = 3;
+const INSTANCES_ASKED = 3;
 
 export interface Lister {
   /**
@@ -66,11 +66,11 @@ export function createLister(deps: ListerDeps): Lister {
   const asking = new Set<AbortController>();
   let stopped = false;
 
-  async function ask(endpoint: string, budgetMs: number): Promise<Listing> {
+  async function ask({ endpoint, credential }: Dial, budgetMs: number): Promise<Listing> {
     const cut = new AbortController();
     asking.add(cut);
     try {
-      const result = await within(clock, budgetMs, upstream.list(endpoint, cut.signal));
+      const result = await within(clock, budgetMs, upstream.list(endpoint, cut.signal, credential));
       if (result.kind === "done") return result.value;
       cut.abort();
       throw new UpstreamError("timeout", `no complete answer to tools/list within ${Math.round(budgetMs)} ms`);
@@ -80,18 +80,19 @@ export function createLister(deps: ListerDeps): Lister {
   }
 
   /** Newest instance first; the error told is its own, as its set is the server's set. */
-  async function walk(endpoints: readonly string[]): Promise<Walked> {
+  async function walk(dials: readonly Dial[]): Promise<Walked> {
     const endsAt = clock.monotonic() + LIMITS.loadMs;
     let failed: Walked | undefined;
-    for (const [i, endpoint] of endpoints.entries()) {
-      const budgetMs = (endsAt - clock.monotonic()) / (endpoints.length - i);
+    for (const [i, dial] of dials.entries()) {
+      const { endpoint } = dial;
+      const budgetMs = (endsAt - clock.monotonic()) / (dials.length - i);
       try {
-        return { kind: "listed", endpoint, listing: await ask(endpoint, budgetMs) };
+        return { kind: "listed", endpoint, listing: await ask(dial, budgetMs) };
       } catch (err) {
         failed ??= { kind: "failed", endpoint, error: asUpstreamError(err, logger) };
       }
     }
-    if (!failed) throw new Error("a listing needs an endpoint");
+    if (!failed) throw new Error("a listing needs somebody to dial");
     return failed;
   }
 
@@ -100,11 +101,11 @@ export function createLister(deps: ListerDeps): Lister {
     const key = serverKey(namespace, serverId);
     const record = directory.server(namespace, serverId);
     if (!record) throw notFound("server", serverId);
-    const endpoints = endpointsOf(record);
-    if (endpoints.length === 0) throw neverDialled(serverId);
+    const dials = dialsOf(record);
+    if (dials.length === 0) throw neverDialled(serverId);
 
     const startedAt = clock.monotonic();
-    const walked = walk(endpoints).then(async (result) => {
+    const walked = walk(dials).then(async (result) => {
       onListing?.(result.kind === "listed" ? "ok" : result.error.kind, clock.monotonic() - startedAt);
       if (result.kind === "failed")
         remember(key, { error: result.error, atMs: clock.monotonic(), of: newestOf(record) });
@@ -191,15 +192,16 @@ export function createLister(deps: ListerDeps): Lister {
  * Where to ask: the newest instance, whose set is the server's set, then others that registered the same set. Instances
  * without an endpoint are never dialled.
  */
-export function endpointsOf(record: ServerRecord): readonly string[] {
-  const { instances, setDigest } = record.header;
+export function dialsOf(record: ServerRecord): readonly Dial[] {
+  const { instances, setDigest, namespace } = record.header;
   const newest = instances.at(-1);
   const equal = instances
     .slice(0, -1)
     .reverse()
     .filter((i) => i.setDigest === setDigest);
-  const endpoints = [...(newest ? [newest] : []), ...equal].map((i) => i.endpoint).filter((e) => e !== "");
-  return [...new Set(endpoints)].slice(0, ENDPOINTS_ASKED);
+  const candidates = [...(newest ? [newest] : []), ...equal].filter((i) => i.endpoint !== "");
+  const dials = candidates.map((i) => dialOf(namespace, i));
+  return dials.filter((dial, at) => dials.findIndex((d) => sameDial(d, dial)) === at).slice(0, INSTANCES_ASKED);
 }
 
 function newestOf(record: ServerRecord): string {

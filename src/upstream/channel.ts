@@ -29,6 +29,8 @@ export class Channel {
   constructor(
     private readonly egress: Egress,
     readonly endpoint: string,
+    /** Name of the credential that is shown; empty = none. */
+    private readonly credential = "",
   ) {}
 
   /** Sends a request and waits for its result. Throws UpstreamError. */
@@ -124,6 +126,12 @@ export class Channel {
     );
   }
 
+  private wanted(): string {
+    return this.credential === ""
+      ? "; it asks for credentials: name a credential in Register (toolcrib register --credential NAME)"
+      : `; it does not accept the credential ${this.credential}`;
+  }
+
   private async refuseStatus(response: EgressResponse, purpose: string): Promise<void> {
     const { status } = response;
     if (status >= 200 && status < 300) return;
@@ -133,7 +141,7 @@ export class Channel {
       throw new HttpFailure(`${where} redirects (HTTP ${status}), and redirects are not followed`, status, undefined);
     }
     const rpc = await errorBody(response);
-    const hint = status === 401 || status === 403 ? "; it asks for credentials, and this version has none" : "";
+    const hint = status === 401 || status === 403 ? this.wanted() : "";
     const said = rpc ? `: JSON-RPC error ${rpc.code} ${words(rpc.message)}` : "";
     throw new HttpFailure(`${where} answered ${purpose} with HTTP ${status}${said}${hint}`, status, rpc);
   }

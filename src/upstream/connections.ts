@@ -1,5 +1,6 @@
-/** Connections by endpoint: era and session are found out once, remembered with a date, and looked at again. */
+/** Connections by endpoint and credential: era and session are found out once, remembered with a date, and looked at again. */
 import type { Clock } from "../catalogue/ports.js";
+import type { Dial } from "../catalogue/upstream-port.js";
 import { LIMITS } from "../domain/limits.js";
 import type { Channel } from "./channel.js";
 import type { Connection } from "./connection.js";
@@ -31,29 +32,29 @@ export class Connections {
 
   constructor(
     private readonly tools: EraTools,
-    private readonly channelTo: (endpoint: string) => Channel,
+    private readonly channelTo: (dial: Dial) => Channel,
   ) {}
 
-  /** The connection to an endpoint, negotiated if there is none or the known one is old. Throws UpstreamError. */
-  async get(endpoint: string, signal: AbortSignal): Promise<Connection> {
-    const entry = this.entry(endpoint);
+  /** The connection to a server, negotiated if there is none or the known one is old. Throws UpstreamError. */
+  async get(dial: Dial, signal: AbortSignal): Promise<Connection> {
+    const entry = this.entry(dial);
     const { connection } = entry;
     if (connection && this.clock.monotonic() - entry.foundAtMs < LOOK_AGAIN_MS) return connection;
     const held = connection?.era === "legacy" ? (connection as Session) : undefined;
-    return this.negotiated(endpoint, entry, held, signal);
+    return this.negotiated(dial.endpoint, entry, held, signal);
   }
 
   /** A connection in place of one that failed; the same for all whom it failed. Throws UpstreamError. */
-  async renew(endpoint: string, failed: Connection, signal: AbortSignal): Promise<Connection> {
-    const entry = this.entry(endpoint);
+  async renew(dial: Dial, failed: Connection, signal: AbortSignal): Promise<Connection> {
+    const entry = this.entry(dial);
     if (entry.connection !== undefined && entry.connection !== failed) return entry.connection;
     entry.connection = undefined;
-    return this.negotiated(endpoint, entry, undefined, signal);
+    return this.negotiated(dial.endpoint, entry, undefined, signal);
   }
 
   /** Notes that a stream opened; answers whether one had been open before. */
-  reopened(endpoint: string): boolean {
-    const entry = this.entry(endpoint);
+  reopened(dial: Dial): boolean {
+    const entry = this.entry(dial);
     const before = entry.listened;
     entry.listened = true;
     return before;
@@ -71,25 +72,26 @@ export class Connections {
     return this.tools.clock;
   }
 
-  private entry(endpoint: string): Entry {
-    const known = this.entries.get(endpoint);
+  private entry(dial: Dial): Entry {
+    const key = keyOf(dial);
+    const known = this.entries.get(key);
     const entry = known ?? {
-      channel: this.channelTo(endpoint),
+      channel: this.channelTo(dial),
       connection: undefined,
       foundAtMs: 0,
       pending: undefined,
       listened: false,
     };
-    this.entries.delete(endpoint);
-    this.entries.set(endpoint, entry);
+    this.entries.delete(key);
+    this.entries.set(key, entry);
     if (known === undefined) this.forgetOldest();
     return entry;
   }
 
   private forgetOldest(): void {
     if (this.entries.size <= REMEMBERED) return;
-    for (const [endpoint, { connection }] of this.entries) {
-      this.entries.delete(endpoint);
+    for (const [key, { connection }] of this.entries) {
+      this.entries.delete(key);
       void connection?.close();
       return;
     }
@@ -120,6 +122,11 @@ export class Connections {
       limit.lift();
     }
   }
+}
+
+/** A session belongs to whoever the server took us for. */
+function keyOf({ endpoint, credential }: Dial): string {
+  return credential === undefined ? endpoint : JSON.stringify([endpoint, credential.namespace, credential.name]);
 }
 
 /** Waits for work that goes on without us when the signal aborts. */

@@ -7,7 +7,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { LookupFunction } from "node:net";
 import { UpstreamError } from "../catalogue/upstream-port.js";
 import { canonicalAddress } from "../domain/admission/address.js";
-import { addressDenial, type EgressPolicy, endpointDenial, type Own, type Target, targetOf } from "../domain/admission/egress.js";
+import { addressDenial, type EgressPolicy, endpointDenial, type Own, plainTextDenial, type Target, targetOf } from "../domain/admission/egress.js";
 import { LIMITS } from "../domain/limits.js";
 import { place, timedOut } from "./failures.js";
 
@@ -17,6 +17,8 @@ export interface EgressRequest {
   readonly body?: string;
   /** For the sentence of a timeout: "initialize", "tools/list". */
   readonly purpose: string;
+  /** Holds a secret: without TLS it goes to loopback and private addresses alone. */
+  readonly secret?: true;
 }
 
 export interface EgressResponse {
@@ -48,6 +50,8 @@ export type Resolve = (
 
 interface Dialler {
   readonly http: HttpAgent;
+  /** Apart, because a kept connection is not judged again, and the others may lead anywhere. */
+  readonly httpInside: HttpAgent;
   readonly https: HttpsAgent;
 }
 
@@ -57,7 +61,7 @@ interface Dialler {
  */
 export function createEgress(policy: EgressPolicy, resolve: Resolve = lookup): Egress {
   const options = { keepAlive: true, maxFreeSockets: 4 };
-  const dialler = { http: new HttpAgent(options), https: new HttpsAgent(options) };
+  const dialler = { http: new HttpAgent(options), httpInside: new HttpAgent(options), https: new HttpsAgent(options) };
   const refusal = (endpoint: string) => endpointDenial(policy, endpoint);
   const send = async (
     endpoint: string,
@@ -68,7 +72,7 @@ export function createEgress(policy: EgressPolicy, resolve: Resolve = lookup): E
     const reason = refusal(endpoint);
     if (reason !== undefined) throw new UpstreamError("egress", reason);
     try {
-      return await dial(dialler, endpoint, request, signal, await judging(policy, resolve, endpoint, signal));
+      return await dial(dialler, endpoint, request, signal, await judging(policy, resolve, endpoint, request, signal));
     } catch (error) {
       // A kept connection may have been closed by the server at the very moment it was reused; nothing was answered then.
       if (error instanceof StaleConnection && attempt === 0) return send(endpoint, request, signal, 1);
@@ -81,6 +85,7 @@ export function createEgress(policy: EgressPolicy, resolve: Resolve = lookup): E
     request: (endpoint, request, signal) => send(endpoint, request, signal, 0),
     close: () => {
       dialler.http.destroy();
+      dialler.httpInside.destroy();
       dialler.https.destroy();
     },
   };
@@ -103,7 +108,7 @@ function dial(
   const secure = url.protocol === "https:";
   const options: RequestOptions = {
     method: request.method,
-    agent: secure ? dialler.https : dialler.http,
+    agent: secure ? dialler.https : request.secret ? dialler.httpInside : dialler.http,
     headers: { "accept-encoding": "identity", ...request.headers },
     lookup,
     signal,
@@ -128,9 +133,14 @@ async function judging(
   policy: EgressPolicy,
   resolve: Resolve,
   endpoint: string,
+  request: EgressRequest,
   signal: AbortSignal,
 ): Promise<LookupFunction> {
-  const target = targetOf(new URL(endpoint));
+  const url = new URL(endpoint);
+  const target = targetOf(url);
+  const openly = request.secret === true && url.protocol !== "https:";
+  const exposed = openly ? plainTextDenial(target, target.host) : undefined;
+  if (exposed !== undefined) throw new UpstreamError("credential", exposed);
   const own = await ownByName(policy, resolve, target, signal);
   if (own.length > 0 && canonicalAddress(target.host) !== undefined) {
     const reason = addressDenial(policy, target, target.host, own);
@@ -143,6 +153,8 @@ async function judging(
       for (const { address } of addresses) {
         const reason = addressDenial(policy, target, address, own);
         if (reason !== undefined) return callback(new UpstreamError("egress", reason), []);
+        const shown = openly ? plainTextDenial(target, address) : undefined;
+        if (shown !== undefined) return callback(new UpstreamError("credential", shown), []);
       }
       if (options.all) return callback(null, addresses);
       return callback(null, first.address, first.family);

@@ -25,7 +25,7 @@ export class HttpFailure extends UpstreamError {
     readonly status: number,
     readonly rpc: { readonly code: number; readonly data: unknown } | undefined,
   ) {
-    super("http", message);
+    super(status === 401 || status === 403 ? "auth" : "http", message);
   }
 }
 

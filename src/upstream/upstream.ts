@@ -1,11 +1,13 @@
 /** MCP servers as the registry calls them. */
 import type { Clock, Logger } from "../catalogue/ports.js";
-import type { Listing, Upstream } from "../catalogue/upstream-port.js";
+import type { CredentialUse, Dial, Listing, Upstream } from "../catalogue/upstream-port.js";
 import { UpstreamError } from "../catalogue/upstream-port.js";
 import type { EgressPolicy } from "../domain/admission/egress.js";
 import { Channel } from "./channel.js";
 import type { Connection } from "./connection.js";
 import { Connections } from "./connections.js";
+import { type Credentials, NO_CREDENTIALS } from "./credentials/credentials.js";
+import { showing } from "./credentials/egress.js";
 import { createEgress, type Resolve } from "./egress.js";
 import { HttpFailure, place, rpcCode } from "./failures.js";
 import { screen } from "./tools.js";
@@ -20,6 +22,8 @@ export interface UpstreamOptions {
   readonly policy: EgressPolicy;
   /** The system's resolver if unsaid. */
   readonly resolve?: Resolve | undefined;
+  /** Closed with the upstream; none if unsaid. */
+  readonly credentials?: Credentials | undefined;
 }
 
 export interface ClosableUpstream extends Upstream {
@@ -27,37 +31,45 @@ export interface ClosableUpstream extends Upstream {
   close(): Promise<void>;
 }
 
-export function createUpstream({ clock, logger, version, policy, resolve }: UpstreamOptions): ClosableUpstream {
+export function createUpstream(options: UpstreamOptions): ClosableUpstream {
+  const { clock, logger, version, policy, resolve, credentials = NO_CREDENTIALS } = options;
   const egress = createEgress(policy, resolve);
   const tools = { clock, logger, client: { name: "toolcrib", version } };
-  const connections = new Connections(tools, (endpoint) => new Channel(egress, endpoint));
+  const connections = new Connections(tools, ({ endpoint, credential }) =>
+    credential
+      ? new Channel(showing(egress, credentials, credential), endpoint, credential.name)
+      : new Channel(egress, endpoint),
+  );
 
-  /** Does something on the endpoint's connection, and once more on a new one if the old one turns out to be lost. */
+  /** Does something on a server's connection, and once more on a new one if the old one turns out to be lost. */
   async function on<T>(
-    endpoint: string,
+    dial: Dial,
     signal: AbortSignal,
     work: (connection: Connection) => Promise<T>,
   ): Promise<T> {
+    const { endpoint } = dial;
     const reason = egress.refusal(endpoint);
     if (reason !== undefined) throw new UpstreamError("egress", reason);
-    const connection = await connections.get(endpoint, signal);
+    const connection = await connections.get(dial, signal);
     try {
       return await work(connection);
     } catch (error) {
       if (!isLost(error)) throw error;
       logger.debug({ endpoint: place(endpoint), err: error }, "the connection to a server is lost: a new handshake");
-      return work(await connections.renew(endpoint, connection, signal));
+      return work(await connections.renew(dial, connection, signal));
     }
   }
 
   return {
     refusal: (endpoint) => egress.refusal(endpoint),
-    list: async (endpoint, signal) => {
-      return on(endpoint, signal, async (connection) => {
+    credentialRefusal: (endpoint, credential) => credentials.refusal(endpoint, credential),
+    list: async (endpoint, signal, credential) => {
+      return on({ endpoint, credential }, signal, async (connection) => {
         const walkTools = { endpoint, connection, logger };
         let walked = await walk(walkTools, signal);
         // Pages from before and after a change may be mixed, so once more; a server that says so every time is left to its pace.
         if (walked.changedMeanwhile) walked = await walk(walkTools, signal);
+        if (credential && walked.cacheScope === "private") refuseUnlessShared(endpoint, credential);
         const listing: Listing = {
           ...(await screen(walked.texts)),
           era: connection.era,
@@ -70,12 +82,13 @@ export function createUpstream({ clock, logger, version, policy, resolve }: Upst
         return listing;
       });
     },
-    subscribe: async (endpoint, onChanged, signal) => {
+    subscribe: async (endpoint, onChanged, signal, credential) => {
+      const dial = { endpoint, credential };
       const onOpen = () => {
-        if (connections.reopened(endpoint)) onChanged();
+        if (connections.reopened(dial)) onChanged();
       };
       try {
-        await on(endpoint, signal, (connection) => {
+        await on(dial, signal, (connection) => {
           if (!connection.listChanged) {
             throw new UpstreamError("protocol", `${place(endpoint)} does not say when its tool list changes`);
           }
@@ -88,8 +101,18 @@ export function createUpstream({ clock, logger, version, policy, resolve }: Upst
     close: async () => {
       await connections.close();
       egress.close();
+      credentials.close();
     },
   };
+}
+
+/** Whoever holds the credential may see a private list; in the catalogue, everybody in the namespace would. */
+function refuseUnlessShared(endpoint: string, { name, namespace, sharePrivate }: CredentialUse): void {
+  if (sharePrivate) return;
+  const text =
+    `${place(endpoint)} marks its list as private to whom it knows by the credential ${name}, and everybody in namespace ` +
+    `${namespace} would read it: set share_private in Register (toolcrib register --share-private) if they may`;
+  throw new UpstreamError("private-list", text);
 }
 
 /** JSON-RPC codes by which a server says that this is not (or no longer) how it is spoken to. */

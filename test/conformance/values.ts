@@ -73,6 +73,8 @@ export function instance(instanceId: string, leaseId: string): Instance {
     revision: 0,
     requestId: "r",
     introspect: false,
+    credential: "vault",
+    sharePrivate: true,
   };
 }
 

@@ -22,7 +22,7 @@ async function listening(server: Server): Promise<string> {
 const refused: [string, UpstreamErrorKind, RegExp][] = [
   ["html", "protocol", /content type "text\/html"; that is no MCP server, or not its path/],
   ["status-500", "http", /answered initialize with HTTP 500/],
-  ["unauthorized-401", "http", /HTTP 401.*asks for credentials/],
+  ["unauthorized-401", "auth", /HTTP 401.*asks for credentials/],
   ["redirect", "http", /HTTP 307.*redirects are not followed/],
   ["bad-json", "protocol", /invalid JSON/],
   ["bad-utf8", "protocol", /not UTF-8/],

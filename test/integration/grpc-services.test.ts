@@ -62,6 +62,8 @@ describe("RegistryService, by a client that loads the .proto at run time", () =>
       validate_only: true,
       allow_empty: true,
       strict: true,
+      credential: "vault",
+      share_private: true,
     });
     expect(input).toEqual({
       namespace: "n",
@@ -102,6 +104,8 @@ describe("RegistryService, by a client that loads the .proto at run time", () =>
       validateOnly: true,
       allowEmpty: true,
       strict: true,
+      credential: "vault",
+      sharePrivate: true,
     });
     expect(answer).toMatchObject({
       revision: formatRevision(POSITION),
@@ -271,6 +275,8 @@ describe("RegistryService, by a client that loads the .proto at run time", () =>
             revision: 12,
             requestId: "q",
             introspect: true,
+            credential: "vault",
+            sharePrivate: false,
           },
         ],
         availability: "unavailable",

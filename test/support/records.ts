@@ -68,6 +68,8 @@ export function instanceOf(facts: Partial<Instance> = {}): Instance {
     revision: 1,
     requestId: "",
     introspect: false,
+    credential: "",
+    sharePrivate: false,
     ...facts,
   };
 }
@@ -155,6 +157,10 @@ export class HandUpstream implements Upstream {
       this.subscribed.push({ endpoint, notice, end: reject, signal });
       signal.addEventListener("abort", () => resolve());
     });
+  }
+
+  credentialRefusal(): string | undefined {
+    return undefined;
   }
 
   refusal(): string | undefined {

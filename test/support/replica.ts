@@ -57,6 +57,7 @@ function upstreamOf(listings: Listings): Upstream {
       return listingOf(tools);
     },
     subscribe: () => new Promise(() => undefined),
+    credentialRefusal: () => undefined,
     refusal: (endpoint) => (endpoint.includes("10.0.0.1") ? "10.0.0.1 may not be dialled" : undefined),
   };
 }
@@ -144,6 +145,8 @@ export function declare(
     validateOnly: false,
     allowEmpty: false,
     strict: false,
+    credential: "",
+    sharePrivate: false,
     ...more,
   };
 }

@@ -33,7 +33,7 @@ export const localPolicy: EgressPolicy = {
 /** Closed when the test ends. */
 export function startUpstream(
   clock: Clock = realClock,
-  more: Partial<Pick<UpstreamOptions, "policy" | "resolve">> = {},
+  more: Partial<Pick<UpstreamOptions, "policy" | "resolve" | "credentials">> = {},
 ): ClosableUpstream {
   const upstream = createUpstream({ clock, logger: silentLogger, version: "0.0.0", policy: localPolicy, ...more });
   onTestFinished(() => upstream.close());

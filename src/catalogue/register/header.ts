@@ -33,6 +33,8 @@ export function nextInstance(
     revision: 0,
     requestId: input.requestId,
     introspect: input.offer.kind === "introspect",
+    credential: input.credential,
+    sharePrivate: input.sharePrivate,
   };
 }
 
@@ -43,7 +45,9 @@ export function sameInstance(a: Instance, b: Instance): boolean {
     a.endpoint === b.endpoint &&
     a.setDigest === b.setDigest &&
     a.ttlMs === b.ttlMs &&
-    a.introspect === b.introspect
+    a.introspect === b.introspect &&
+    a.credential === b.credential &&
+    a.sharePrivate === b.sharePrivate
   );
 }
 

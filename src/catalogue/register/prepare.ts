@@ -1,12 +1,13 @@
 import { Fault, type Violation } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
-import type { ServerRecord, Tool, ToolSource } from "../../domain/server.js";
+import type { Instance, ServerRecord, Tool, ToolSource } from "../../domain/server.js";
 import type { DeclaredTool, RegisterInput, ToolOutcome } from "../api.js";
 import type { Deps } from "../deps.js";
 import type { Blob } from "../ports.js";
-import { type Listing, UpstreamError } from "../upstream-port.js";
+import { FAILURE_WORDS } from "../failure-words.js";
+import { type CredentialUse, dialOf, type Listing, sameDial, UpstreamError } from "../upstream-port.js";
 import { type DeclaredSet, outcomesOf, readDeclared } from "./declared.js";
-import { type OfferPart, withCondition } from "./header.js";
+import { instanceIdOf, type OfferPart, withCondition } from "./header.js";
 import { withKnown } from "./known.js";
 import { listedSet } from "./listed.js";
 
@@ -24,16 +25,22 @@ const FIRST_LISTING_MS = 5_000;
 
 export async function prepareOffer(
   deps: Deps,
+  namespace: string,
   input: RegisterInput,
   known: ServerRecord | undefined,
 ): Promise<PreparedOffer> {
+  const { endpoint, credential } = dialOf(namespace, input);
+  if (credential) refuseCredential(deps, input, credential);
   if (input.offer.kind === "declared") return declaredOffer(deps, input, input.offer.tools);
   refuseEgress(deps, input);
-  if (known?.header.source === "introspected" && !known.header.pending) return knownOffer();
-  const first = await firstListing(deps, input.endpoint);
+  const before = known && instanceBefore(known, input);
+  const moved = before && !sameDial(dialOf(namespace, { ...before, endpoint }), { endpoint, credential });
+  if (known?.header.source === "introspected" && !known.header.pending && !moved) return knownOffer();
+  const first = await firstListing(deps, endpoint, credential);
   // A name shows only now where it leads; a server that may not be dialled will not come up by waiting.
   if (first.kind === "failed" && first.error.kind === "egress") throw egressDenied(input, first.error.message);
-  return introspectedOffer(deps, input, first);
+  if (first.kind === "failed" && first.error.kind === "credential") throw unknownCredential(input, first.error.message);
+  return introspectedOffer(deps, input, first, before?.sharePrivate === true && !input.sharePrivate);
 }
 
 function declaredOffer(deps: Deps, input: RegisterInput, declared: readonly DeclaredTool[]): PreparedOffer {
@@ -83,9 +90,15 @@ type FirstListing =
   | { readonly kind: "listed"; readonly listing: Listing }
   | { readonly kind: "failed"; readonly error: UpstreamError };
 
-function introspectedOffer(deps: Deps, input: RegisterInput, first: FirstListing): PreparedOffer {
+/** `sharingEnds`: what was listed until now may be private, and must not outlive a failed listing. */
+function introspectedOffer(
+  deps: Deps,
+  input: RegisterInput,
+  first: FirstListing,
+  sharingEnds: boolean,
+): PreparedOffer {
   if (first.kind === "failed" || first.listing.tools.length + first.listing.rejected.length === 0)
-    return pendingOffer(first);
+    return pendingOffer(first, sharingEnds);
   const { listing } = first;
   const set = listedSet(input.serverId, input.tags, listing, deps.stubs);
   return {
@@ -119,13 +132,14 @@ function introspectedOffer(deps: Deps, input: RegisterInput, first: FirstListing
 }
 
 /** A server that does not answer yet, or answers with nothing: committed without tools, listed when it comes up. */
-function pendingOffer(first: FirstListing): PreparedOffer {
+function pendingOffer(first: FirstListing, sharingEnds: boolean): PreparedOffer {
   const failed = first.kind === "failed" ? first.error : undefined;
+  const words = failed && FAILURE_WORDS[failed.kind];
   return {
     source: "introspected",
     blobs: [],
     // An update to a bad endpoint keeps the last good set.
-    tools: (record) => record?.tools ?? [],
+    tools: (record) => (sharingEnds ? [] : (record?.tools ?? [])),
     header: (record, nowMs) => ({
       setDigest: "",
       rejected: [],
@@ -135,19 +149,19 @@ function pendingOffer(first: FirstListing): PreparedOffer {
         {
           type: "Listed",
           status: "false",
-          reason: failed ? failed.kind.toUpperCase() : "EMPTY_LIST",
+          reason: words?.reason ?? "EMPTY_LIST",
           message: failed?.message ?? "the server answered an empty list; it is asked again before that is believed",
           sinceMs: nowMs,
         },
         {
           type: "Reachable",
-          status: failed ? "false" : "true",
-          reason: failed ? failed.kind.toUpperCase() : "ANSWERED",
+          status: words?.reachable === false ? "false" : "true",
+          reason: words?.reason ?? "ANSWERED",
           message: failed?.message ?? "",
           sinceMs: nowMs,
         },
       ],
-      availability: failed ? "unavailable" : "available",
+      availability: words?.reachable === false ? "unavailable" : "available",
       protocolVersion: record?.header.protocolVersion ?? "",
       listedAtMs: record?.header.listedAtMs ?? 0,
     }),
@@ -168,9 +182,19 @@ export function answered(record: ServerRecord | undefined, nowMs: number) {
   return withCondition(reachable, { type: "Listed", status: "true", reason: "LISTED", message: "", sinceMs: nowMs });
 }
 
-async function firstListing(deps: Deps, endpoint: string): Promise<FirstListing> {
+/** The instance that this Register updates, or else the one whose set it replaces. */
+function instanceBefore({ header }: ServerRecord, input: RegisterInput): Instance | undefined {
+  return header.instances.find((i) => i.instanceId === instanceIdOf(input)) ?? header.instances.at(-1);
+}
+
+async function firstListing(
+  deps: Deps,
+  endpoint: string,
+  credential: CredentialUse | undefined,
+): Promise<FirstListing> {
+  const signal = AbortSignal.timeout(FIRST_LISTING_MS);
   try {
-    return { kind: "listed", listing: await deps.upstream.list(endpoint, AbortSignal.timeout(FIRST_LISTING_MS)) };
+    return { kind: "listed", listing: await deps.upstream.list(endpoint, signal, credential) };
   } catch (error) {
     if (error instanceof UpstreamError) return { kind: "failed", error };
     throw error;
@@ -181,6 +205,15 @@ async function firstListing(deps: Deps, endpoint: string): Promise<FirstListing>
 function refuseEgress(deps: Deps, input: RegisterInput): void {
   const refusal = deps.upstream.refusal(input.endpoint);
   if (refusal) throw egressDenied(input, refusal);
+}
+
+function refuseCredential(deps: Deps, input: RegisterInput, credential: CredentialUse): void {
+  const refusal = deps.upstream.credentialRefusal(input.endpoint, credential);
+  if (refusal) throw unknownCredential(input, refusal);
+}
+
+function unknownCredential(input: RegisterInput, why: string): Fault {
+  return new Fault("UNKNOWN_CREDENTIAL", why, { metadata: { server_id: input.serverId } });
 }
 
 function egressDenied(input: RegisterInput, why: string): Fault {

@@ -35,7 +35,7 @@ export async function register(
   const { partition } = writes;
   const known = partition.live().history.server(namespace, input.serverId)?.record;
   requireOwner(caller, known);
-  const offer = await prepareOffer(deps, input, known);
+  const offer = await prepareOffer(deps, namespace, input, known);
   if (input.validateOnly) return { outcome: "validated", output: preview(writes, offer, known) };
   if (offer.blobs.length > 0) {
     await partition.deps.store.blobs.put(namespace, offer.blobs);

@@ -116,6 +116,20 @@ export function addressDenial(
   return denial(target, named ? "resolves to" : worst === faces[0] ? "is" : "carries", worst.class);
 }
 
+/**
+ * Why a secret is not sent in plain text to this address of the target; undefined = it may be, or `address` is a name that
+ * still has to show its addresses.
+ */
+export function plainTextDenial(target: Target, address: string): string | undefined {
+  const open = facesOf(address)?.find((face) => face.class !== "loopback" && face.class !== "private");
+  if (!open) return undefined;
+  const is = canonicalAddress(target.host) === undefined ? "resolves to" : "is";
+  return (
+    `credentials are sent over https, and over http to loopback and private addresses alone; ` +
+    `${target.host} ${is} a ${open.class} address: let the server speak https`
+  );
+}
+
 /** `localhost` and names below it, which mean this machine (RFC 6761). Resolvers may still send them elsewhere. */
 export function isLocalName(host: string): boolean {
   return isOrBelow(host, "localhost");

@@ -3,7 +3,7 @@ import { INSTANCE_ID_PATTERN, SLUG_PATTERN, TAG_PATTERN, TOOL_NAME_PATTERN } fro
 import { LIMITS } from "../limits.js";
 import { describeCodePoint, quoted, textLength, textReasons } from "./text.js";
 
-export type NameKind = "namespace" | "server_id" | "instance_id" | "tool_name" | "tag";
+export type NameKind = "namespace" | "server_id" | "credential" | "instance_id" | "tool_name" | "tag";
 
 interface NameRule {
   readonly what: string;
@@ -30,6 +30,7 @@ const SLUG = {
 const RULES: Record<NameKind, NameRule> = {
   namespace: { what: "a namespace", ...SLUG },
   server_id: { what: "a server_id", ...SLUG },
+  credential: { what: "the name of a credential", ...SLUG },
   instance_id: {
     what: "an instance_id",
     whole: INSTANCE_ID_PATTERN,

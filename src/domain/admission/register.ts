@@ -23,6 +23,8 @@ export interface RegisterShape {
   readonly etag: string;
   readonly requestId: string;
   readonly allowEmpty: boolean;
+  /** Empty = none. */
+  readonly credential: string;
 }
 
 /**
@@ -41,6 +43,7 @@ export function checkRegister(input: RegisterShape): Violation[] {
     ...offerViolations(input),
     ...etagViolations(input.etag),
     ...requestIdViolations(input.requestId),
+    ...credentialViolations(input),
   ];
 }
 
@@ -117,6 +120,12 @@ function repeatedTools(tools: readonly DeclaredToolShape[]): Violation[] {
     }
   });
   return violations;
+}
+
+function credentialViolations({ credential, endpoint }: RegisterShape): Violation[] {
+  if (credential === "") return [];
+  if (endpoint !== "") return nameViolations("credential", "credential", credential);
+  return [{ field: "credential", description: "is set, but without an endpoint nobody would be shown it: leave it out" }];
 }
 
 function etagViolations(etag: string): Violation[] {

@@ -62,6 +62,8 @@ export function toRegisterInput(request: RegisterRequest): RegisterInput {
     validateOnly: request.validateOnly,
     allowEmpty: request.allowEmpty,
     strict: request.strict,
+    credential: request.credential,
+    sharePrivate: request.sharePrivate,
   };
   // What only the wire can get wrong is told together with all the rest.
   if (checks.violations.length > 0) throw invalidRequest([...checks.violations, ...checkRegister(input)]);

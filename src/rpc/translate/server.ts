@@ -93,6 +93,7 @@ function fromInstance(instance: Instance): WireInstance {
     setDigest: instance.setDigest,
     registeredAt: timestampFromMs(instance.registeredAtMs),
     leaseTtl: instance.ttlMs > 0 ? durationFromMs(instance.ttlMs) : undefined,
+    credential: instance.credential,
   });
 }
 

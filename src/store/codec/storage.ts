@@ -141,6 +141,8 @@ function wireInstance(instance: Instance): NonNullable<MessageInitShape<typeof H
     revision: BigInt(instance.revision),
     requestId: instance.requestId,
     introspect: instance.introspect,
+    credential: instance.credential,
+    sharePrivate: instance.sharePrivate,
   };
 }
 
@@ -156,6 +158,8 @@ function instanceOf(wire: WireInstance): Instance {
     revision: Number(wire.revision),
     requestId: wire.requestId,
     introspect: wire.introspect,
+    credential: wire.credential,
+    sharePrivate: wire.sharePrivate,
   };
 }
 

@@ -36,6 +36,7 @@ describe("loadConfig", () => {
       jwtIssuer: "",
       jwtAudience: "",
       jwtAlgorithms: ["ES256", "RS256", "EdDSA"],
+      upstreamCredentials: "",
     });
     expect(Object.isFrozen(loaded.config)).toBe(true);
     expect(Object.isFrozen(loaded.config.grpcAddress)).toBe(true);

@@ -2,13 +2,14 @@ import { describe, expect, it } from "vitest";
 import type { Listing } from "../../../src/catalogue/upstream-port.js";
 import { UpstreamError } from "../../../src/catalogue/upstream-port.js";
 import { LIMITS } from "../../../src/domain/limits.js";
-import { endpointsOf } from "../../../src/schemas/lister.js";
+import { dialsOf } from "../../../src/schemas/lister.js";
 import { definition, instanceOf, listingOf, NAMESPACE, recordOf, toolOf } from "../../support/records.js";
 import { loaderBench } from "../../support/schemas.js";
 
 const url = (port: number) => `http://127.0.0.1:${port}/mcp`;
 const instance = (port: number, setDigest: string) =>
   instanceOf({ instanceId: `instance-${port}`, endpoint: port === 0 ? "" : url(port), setDigest });
+const endpointsOf = (...of: Parameters<typeof dialsOf>) => dialsOf(...of).map(({ endpoint }) => endpoint);
 const LISTING = listingOf([definition("alpha")]);
 
 describe("which instances are asked", () => {

@@ -24,6 +24,8 @@ const good: RegisterInput = {
   validateOnly: false,
   allowEmpty: false,
   strict: false,
+  credential: "",
+  sharePrivate: false,
 };
 
 const faults = (more: Partial<RegisterInput>): string[] =>
