@@ -13,11 +13,21 @@ export interface Seen {
   readonly message: string;
 }
 
+/** A sight, and the registration that it is of: it says nothing about a newer one. */
+interface Sight extends Seen {
+  readonly registration: string;
+}
+
+function registrationOf(record: ServerRecord | undefined): string {
+  const newest = record?.header.instances.at(-1);
+  return newest ? `${newest.instanceId} ${newest.revision}` : "";
+}
+
 interface Slot {
   /** Monotonic ms of the last publication. */
   publishedAtMs: number;
   /** The newest sight that waits for its turn. */
-  waiting: Seen | undefined;
+  waiting: Sight | undefined;
 }
 
 /**
@@ -38,11 +48,13 @@ export class ConditionPublisher {
   publish(namespace: string, serverId: string, seen: Seen): void {
     const key = serverKey(namespace, serverId);
     const slot = this.#slots.get(key);
+    const record = this.writesOf(namespace).partition.live().history.server(namespace, serverId)?.record;
+    const waiting = { ...seen, registration: registrationOf(record) };
     if (slot) {
-      slot.waiting = seen;
+      slot.waiting = waiting;
       return;
     }
-    const fresh: Slot = { publishedAtMs: Number.NEGATIVE_INFINITY, waiting: seen };
+    const fresh: Slot = { publishedAtMs: Number.NEGATIVE_INFINITY, waiting };
     this.#slots.set(key, fresh);
     void this.#run(key, namespace, serverId, fresh);
   }
@@ -70,10 +82,10 @@ export class ConditionPublisher {
     this.#slots.delete(key);
   }
 
-  async #commit(namespace: string, serverId: string, seen: Seen): Promise<void> {
+  async #commit(namespace: string, serverId: string, seen: Sight): Promise<void> {
     const nowMs = this.clock.now();
     await this.writesOf(namespace).write(namespace, serverId, (record): Decision<null> => {
-      const header = record && headerAfter(record, seen, nowMs);
+      const header = record && registrationOf(record) === seen.registration && headerAfter(record, seen, nowMs);
       if (!record || !header) return { kind: "keep", value: null };
       return {
         kind: "commit",

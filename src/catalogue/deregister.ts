@@ -58,11 +58,21 @@ async function ofServer(
   await seeServer(writes, namespace, serverId);
   return outputOf(
     await writes.write(namespace, serverId, (record): Decision<boolean> => {
-      if (!record) return { kind: "keep", value: false };
-      requireChangeable(caller, record);
-      return { kind: "commit", step: withoutServer(record), value: true };
+      const lost = record ? undefined : stillServed(writes, namespace, serverId);
+      const known = record ?? lost;
+      if (!known) return { kind: "keep", value: false };
+      requireChangeable(caller, known);
+      // What a broken log lost is not there to remove, but must not be restored either: it is only buried.
+      const step = lost ? { ...withoutServer(lost), leases: [] } : withoutServer(known);
+      return { kind: "commit", step, value: true };
     }),
   );
+}
+
+/** A server that is lost in the store, and served until its registrant or a replica brings it back. */
+function stillServed(writes: Writes, namespace: string, serverId: string): ServerRecord | undefined {
+  const { state } = writes.partition;
+  return state.kind === "growing" ? state.old.history.server(namespace, serverId)?.record : undefined;
 }
 
 async function ofTool(writes: Writes, namespace: string, toolId: string, caller: Principal): Promise<DeregisterOutput> {

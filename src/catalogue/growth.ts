@@ -10,8 +10,8 @@ export class Growth {
   /** Server key → monotonic ms at which it is no longer waited for. */
   readonly #waiting = new Map<string, { namespace: string; serverId: string; untilMs: number }>();
 
-  constructor(old: History, nowMs: number) {
-    for (const [namespace, ns] of old.namespaces) {
+  constructor(old: readonly History[], nowMs: number) {
+    for (const [namespace, ns] of old.flatMap((h) => [...h.namespaces])) {
       for (const view of ns.ordered) {
         // Standing servers are committed again by the replicas that held them, so a short while is enough.
         const ttlMs = Math.max(LIMITS.leaseMinMs, ...view.record.header.instances.map((i) => i.ttlMs));

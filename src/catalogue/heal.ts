@@ -11,12 +11,18 @@ const RETRY_MS = 1_000;
  * removed on purpose (P7). Nobody renews those, so nobody else would bring them back; leased ones register again
  * themselves. Tries until it is through, or until yet another history begins, whose turn it is then.
  */
-export async function healStanding(writes: Writes, old: Fold, logger: Logger, signal: AbortSignal): Promise<void> {
+export async function healStanding(
+  writes: Writes,
+  lost: readonly Fold[],
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
   const { partition } = writes;
   const { live } = partition.state.kind === "starting" ? { live: undefined } : partition.state;
   while (!signal.aborted && partition.live() === live) {
     try {
-      const restored = await restoreStanding(writes, old);
+      let restored = 0;
+      for (const old of lost) restored += await restoreStanding(writes, old);
       if (restored > 0) {
         logger.warn(
           { partition: partition.index, servers: restored },

@@ -54,7 +54,7 @@ export class Partition {
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
   readonly #onEntry = new Set<(entry: Entry) => void>();
-  readonly #onHistory = new Set<(fold: Fold, old: Fold | undefined) => void>();
+  readonly #onHistory = new Set<(fold: Fold, lost: readonly Fold[]) => void>();
 
   constructor(readonly deps: PartitionDeps) {}
 
@@ -75,8 +75,8 @@ export class Partition {
     this.#onEntry.add(listener);
   }
 
-  /** Hears of every new live history, and of the one it replaces or grows beside. */
-  onHistory(listener: (fold: Fold, old: Fold | undefined) => void): void {
+  /** Hears when there is another live history, and when one took over: with those that were lost, the newest first. */
+  onHistory(listener: (fold: Fold, lost: readonly Fold[]) => void): void {
     this.#onHistory.add(listener);
   }
 
@@ -202,7 +202,7 @@ export class Partition {
   async #load(): Promise<void> {
     const live = await this.#newFold();
     this.#enter({ kind: "following", live });
-    this.#announce(live, undefined);
+    this.#announce(live, []);
     this.deps.logger.info(
       { partition: this.index, revision: live.history.head.revision, servers: live.history.serverCount },
       "catalogue loaded",
@@ -229,11 +229,16 @@ export class Partition {
     this.chainBrokenAtMs = this.deps.clock.monotonic();
     this.deps.onBroken(cause);
     this.deps.logger.warn({ partition: this.index, cause }, "the log does not continue what this replica holds");
+    // Nobody may be told "you have everything" by a history that is known to be broken.
+    before.live.hub.setCurrent(false);
     const live = await this.#newFold();
     if (before.kind === "growing") {
       before.live.hub.failAll(relistRequired("chain"));
-      this.#enter({ ...before, live });
-      this.#announce(live, before.old);
+      // What the log that broke again had grown is as lost as what was held before it.
+      const growth = new Growth([before.old.history, before.live.history], this.deps.clock.monotonic());
+      this.#enter({ ...before, live, growth });
+      // The newer record of a server is the one to restore.
+      this.#announce(live, [before.live, before.old]);
       return;
     }
     const old = before.live;
@@ -242,10 +247,9 @@ export class Partition {
       this.#enter({ kind: "following", live });
       old.hub.failAll(relistRequired(cause));
     } else {
-      old.hub.setCurrent(false);
-      this.#enter({ kind: "growing", old, live, growth: new Growth(old.history, this.deps.clock.monotonic()) });
+      this.#enter({ kind: "growing", old, live, growth: new Growth([old.history], this.deps.clock.monotonic()) });
     }
-    this.#announce(live, old);
+    this.#announce(live, [old]);
     this.#swapWhenGrown();
   }
 
@@ -255,6 +259,7 @@ export class Partition {
     if (!growth.complete(live.history, this.deps.clock.monotonic())) return;
     this.#enter({ kind: "following", live });
     old.hub.failAll(relistRequired("chain"));
+    this.#announce(live, []);
     this.deps.logger.info({ partition: this.index, servers: live.history.serverCount }, "the new catalogue took over");
   }
 
@@ -268,8 +273,8 @@ export class Partition {
     this.#state = state;
   }
 
-  #announce(live: Fold, old: Fold | undefined): void {
-    for (const listener of this.#onHistory) listener(live, old);
+  #announce(live: Fold, lost: readonly Fold[]): void {
+    for (const listener of this.#onHistory) listener(live, lost);
   }
 
   #storeAnswered(): void {

@@ -33,6 +33,8 @@ export type LeaseEffect =
 export interface Commit {
   readonly namespace: string;
   readonly serverId: string;
+  /** The log's position this was decided at; a log that does not hold it refuses with conflict. Revisions recur in another log. */
+  readonly seen?: Position;
   /** Revision that the server's record must have now; 0 = no record. */
   readonly expect: number;
   /** The record after (its `revision` and instances' 0 revisions are set by the store); null removes it. */

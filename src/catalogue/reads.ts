@@ -82,6 +82,10 @@ export async function openWatch(partition: Partition, input: WatchInput, sink: W
   if (token.filterHash !== f.hash) throw invalidToken("belongs to another filter or namespace");
   const fold = await foldAfter(partition, input.minRevision, token.position.revision);
   const check = fold.history.ring.check(token.position);
+  if (check === "ahead" && partition.awaySince !== undefined) {
+    const message = "this replica has lost its store and is behind this token; try another one";
+    throw new Fault("REVISION_NOT_REACHED", message, { retryAfterMs: 1_000 });
+  }
   if (check !== "ok") throw relistRequired(check);
   return fold.hub.open(f, { kind: "resume", after: token.position }, sink);
 }

@@ -64,8 +64,8 @@ export class Registry implements RegistryApi {
         ring,
       });
       const writes = new Writes(partition, (result) => observer.commit(result));
-      partition.onHistory((_live, old) => {
-        if (old && partition.state.kind === "growing") void healStanding(writes, old, deps.logger, this.#stop.signal);
+      partition.onHistory((_live, lost) => {
+        if (partition.state.kind === "growing") void healStanding(writes, lost, deps.logger, this.#stop.signal);
       });
       return { partition, writes, sweeper: new Sweeper(writes, deps.logger, openedAtMs) };
     });

@@ -36,7 +36,7 @@ export class Sweeper {
     const ownMs = partition.deps.clock.monotonic();
     const clocksAgree = this.#clocksAgree(nowMs, ownMs);
     this.#last = { storeMs: nowMs, ownMs };
-    const decision = decideSweep({ total, dueTotal, due, clocksAgree, ...this.#circumstances(ownMs) });
+    const decision = decideSweep({ total, dueTotal, due, clocksAgree, ...this.#circumstances(ownMs, due) });
     if (decision.extend.length > 0) await leases.extend(decision.extend);
     const expired = await this.#expire(due.filter((d) => decision.expire.includes(d.leaseId)));
     return { decision, leases: total, expired };
@@ -48,12 +48,12 @@ export class Sweeper {
     return Math.abs(storeMs - this.#last.storeMs - (ownMs - this.#last.ownMs)) <= CLOCK_TOLERANCE_MS;
   }
 
-  #circumstances(ownMs: number) {
+  #circumstances(ownMs: number, due: readonly DueLease[]) {
+    const shortestMs = Math.min(LIMITS.leaseDefaultMs, ...due.map((d) => d.ttlMs));
     const { lastOutage, chainBrokenAtMs } = this.writes.partition;
     const recent = (atMs: number | undefined): boolean => atMs !== undefined && ownMs - atMs < HELD_MS;
     return {
-      storeAwayLongerThanHalfTtl:
-        recent(lastOutage?.endedAtMs) && (lastOutage?.lastedMs ?? 0) > LIMITS.leaseDefaultMs / 2,
+      storeAwayLongerThanHalfTtl: recent(lastOutage?.endedAtMs) && (lastOutage?.lastedMs ?? 0) > shortestMs / 2,
       chainJustBroken: recent(chainBrokenAtMs),
       justOpened: recent(this.openedAtMs),
     };

@@ -68,6 +68,7 @@ export class Writes {
     const { clock, random, store } = this.partition.deps;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const fold = this.partition.live();
+      const seen = fold.history.head;
       const record = fold.history.server(namespace, serverId)?.record;
       const decision = await decide(record);
       if (decision.kind === "keep") {
@@ -75,7 +76,7 @@ export class Writes {
         const position = fold.history.ring.positionOf(decision.revision ?? record?.revision ?? -1) ?? fold.history.head;
         return { kind: "kept", position, value: decision.value };
       }
-      const result = await this.#commit(store.log, commitOf(namespace, serverId, record, decision.step));
+      const result = await this.#commit(store.log, commitOf(seen, namespace, serverId, record, decision.step));
       this.observe(result.kind);
       if (result.kind === "not-due") return result;
       if (result.kind === "committed") {
@@ -98,7 +99,13 @@ export class Writes {
   }
 }
 
-function commitOf(namespace: string, serverId: string, record: ServerRecord | undefined, step: Step): Commit {
+function commitOf(
+  seen: Position,
+  namespace: string,
+  serverId: string,
+  record: ServerRecord | undefined,
+  step: Step,
+): Commit {
   const change: Change = {
     namespace,
     serverId,
@@ -108,6 +115,7 @@ function commitOf(namespace: string, serverId: string, record: ServerRecord | un
     availabilityBefore: record?.header.availability ?? null,
   };
   return {
+    seen,
     namespace,
     serverId,
     expect: record?.revision ?? 0,

@@ -10,7 +10,12 @@ export interface Claims {
    * claim is lost or cannot be renewed; the claim is let go when the work ends. A store that cannot be asked means not
    * held. Never rejects; resolves after `work` has ended and the claim is released.
    */
-  whileHeld(namespace: string, key: string, signal: AbortSignal, work: (held: AbortSignal) => Promise<void>): Promise<void>;
+  whileHeld(
+    namespace: string,
+    key: string,
+    signal: AbortSignal,
+    work: (held: AbortSignal) => Promise<void>,
+  ): Promise<void>;
 }
 
 export interface ClaimsDeps {

@@ -19,7 +19,10 @@ export function mismatchOf(record: ServerRecord, listing: Listing): Seen {
   const listed = new Map(listing.tools.map((t) => [t.name, t.digest]));
   const other = record.tools.filter((t) => t.digestDeclared && listed.has(t.name) && listed.get(t.name) !== t.digest);
   if (other.length === 0) return reachableSeen();
-  const names = other.slice(0, 5).map((t) => t.name).join(", ");
+  const names = other
+    .slice(0, 5)
+    .map((t) => t.name)
+    .join(", ");
   const more = other.length > 5 ? ` and ${other.length - 5} more` : "";
   const message = `listed with another definition than declared: ${names}${more}`;
   return { reachable: true, listed: false, reason: "DIGEST_MISMATCH", message };

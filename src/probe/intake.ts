@@ -64,11 +64,18 @@ export function createIntake({ writer, records, relist, clock, random, logger }:
     const retries = (memos.get(key)?.retries ?? 0) + 1;
     if (retries > RETRIES) {
       remember(key, { retries: 0 });
-      logger.warn({ namespace, server: serverId, why, retries: RETRIES }, "a listing could not be committed; the next look decides");
+      logger.warn(
+        { namespace, server: serverId, why, retries: RETRIES },
+        "a listing could not be committed; the next look decides",
+      );
       return;
     }
     remember(key, { retries });
-    reasking.after(namespace, serverId, afterFailure(retries, true, () => random.next()));
+    reasking.after(
+      namespace,
+      serverId,
+      afterFailure(retries, true, () => random.next()),
+    );
   }
 
   /** Says that the server answers, if anybody may believe that it does not. */
@@ -120,7 +127,10 @@ export function createIntake({ writer, records, relist, clock, random, logger }:
     remember(key, { suspicion: judgement.suspicion });
     reasking.after(namespace, serverId, judgement.afterMs);
     if (before.kind === "none")
-      logger.info({ namespace, server: serverId, known: known.tools, listed: listedTools }, "a list lost tools: asking again before believing it");
+      logger.info(
+        { namespace, server: serverId, known: known.tools, listed: listedTools },
+        "a list lost tools: asking again before believing it",
+      );
   }
 
   return {
@@ -129,21 +139,28 @@ export function createIntake({ writer, records, relist, clock, random, logger }:
       if (!record) return forget(namespace, serverId);
       try {
         // A list that was asked for before the server changed may be older than what the catalogue holds.
-        if (!sameOffer(record, basedOn)) return retry(namespace, serverId, "the server changed in the catalogue meanwhile");
+        if (!sameOffer(record, basedOn))
+          return retry(namespace, serverId, "the server changed in the catalogue meanwhile");
         await consider(record, listing);
       } catch (err) {
         logger.warn({ namespace, server: serverId, err }, "a listing could not be committed");
         retry(namespace, serverId, "the commit failed");
       }
     },
-    async failed(namespace, serverId, error) {
+    async failed(namespace, serverId, error, endpoint) {
       const record = records.server(namespace, serverId);
       if (!record) return forget(namespace, serverId);
+      // It says nothing about a server that has moved meanwhile.
+      if (!record.header.instances.some((i) => i.endpoint === endpoint)) return;
       const key = serverKey(namespace, serverId);
       const before = memos.get(key) ?? ALL_WELL;
       // Askings that make an empty or shrunken list believed must follow each other without a failure between.
       remember(key, { suspicion: NO_SUSPICION, failing: true });
-      if (!before.failing) logger.info({ namespace, server: serverId, kind: error.kind, reason: error.message }, "a server could not be listed");
+      if (!before.failing)
+        logger.info(
+          { namespace, server: serverId, kind: error.kind, reason: error.message },
+          "a server could not be listed",
+        );
       try {
         await writer.condition(namespace, serverId, unreachableSeen(error));
       } catch (err) {
@@ -160,7 +177,13 @@ function sameOffer(a: ServerRecord, b: ServerRecord): boolean {
   if (a === b) return true;
   const newest = (r: ServerRecord): string => {
     const instance = r.header.instances.at(-1);
-    return instance ? `${instance.instanceId} ${instance.endpoint} ${instance.setDigest} ${instance.credential} ${instance.sharePrivate}` : "";
+    return instance
+      ? `${instance.instanceId} ${instance.endpoint} ${instance.setDigest} ${instance.credential} ${instance.sharePrivate}`
+      : "";
   };
-  return a.header.source === b.header.source && newest(a) === newest(b) && (a.tools === b.tools || diffTools(a.tools, b.tools).length === 0);
+  return (
+    a.header.source === b.header.source &&
+    newest(a) === newest(b) &&
+    (a.tools === b.tools || diffTools(a.tools, b.tools).length === 0)
+  );
 }

@@ -59,7 +59,9 @@ export function createKeeper(deps: KeeperDeps): Keeper {
   function newest({ namespace, serverId }: ServerName): { registration: string; dial: Dial } | undefined {
     const record = records.server(namespace, serverId);
     const instance = record?.header.source === "introspected" ? lastDialled(record) : undefined;
-    return instance && { registration: `${instance.instanceId} ${instance.revision}`, dial: dialOf(namespace, instance) };
+    return (
+      instance && { registration: `${instance.instanceId} ${instance.revision}`, dial: dialOf(namespace, instance) }
+    );
   }
 
   async function work(server: Kept, held: AbortSignal): Promise<void> {

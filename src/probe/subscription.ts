@@ -32,7 +32,14 @@ export interface SubscriptionDeps {
 /** Longer than any process runs; the sleep ends when the dial changes. */
 const UNTIL_CHANGED_MS = 2 ** 31 - 1;
 
-export function createSubscription({ upstream, clock, random, logger, server, onNotice }: SubscriptionDeps): Subscription {
+export function createSubscription({
+  upstream,
+  clock,
+  random,
+  logger,
+  server,
+  onNotice,
+}: SubscriptionDeps): Subscription {
   let dial: Dial | undefined;
   let changed = new AbortController();
   let failures = 0;
@@ -60,7 +67,10 @@ export function createSubscription({ upstream, clock, random, logger, server, on
       await upstream.subscribe(endpoint, () => void (signal.aborted || onNotice()), signal, credential);
     } catch (err) {
       if (!signal.aborted && failures === 0) {
-        logger.info({ ...server, err }, "change notices of a server ended: listing it now and at its pace, and trying again");
+        logger.info(
+          { ...server, err },
+          "change notices of a server ended: listing it now and at its pace, and trying again",
+        );
         // A stream often ends because its server did, and the next listing by its pace may be minutes away.
         onNotice();
       }

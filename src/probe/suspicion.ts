@@ -37,7 +37,11 @@ export function judge(known: Known, listedTools: number, before: Suspicion, nowM
 function judgeEmpty(before: Suspicion, nowMs: number): Judgement {
   const spacingMs = EMPTY_SPAN_MS / (EMPTY_ASKINGS - 1);
   if (before.kind !== "empty") {
-    return { kind: "ask-again", afterMs: spacingMs, suspicion: { kind: "empty", sinceMs: nowMs, lastMs: nowMs, askings: 1 } };
+    return {
+      kind: "ask-again",
+      afterMs: spacingMs,
+      suspicion: { kind: "empty", sinceMs: nowMs, lastMs: nowMs, askings: 1 },
+    };
   }
   const early = before.lastMs + spacingMs - nowMs;
   if (early > 0) return { kind: "ask-again", afterMs: early, suspicion: before };

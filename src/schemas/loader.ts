@@ -45,6 +45,7 @@ interface Wanted {
   readonly namespace: string;
   /** Empty if the tool's definition was never seen. */
   readonly digest: string;
+  readonly byDigest: boolean;
   readonly located: Located | undefined;
   /** For messages. */
   readonly what: string;
@@ -75,12 +76,18 @@ export function createLoader({ definitions, directory, lister, codec, clock, onL
     if (key.kind === "tool") {
       const located = locate(directory, namespace, key.toolId);
       if (!located) throw notFound("tool", key.toolId);
-      return { namespace, located, digest: located.tool.digest, what: `the definition of ${key.toolId}` };
+      return {
+        namespace,
+        located,
+        byDigest: false,
+        digest: located.tool.digest,
+        what: `the definition of ${key.toolId}`,
+      };
     }
     const holder = directory.holderOf(namespace, key.digest);
     const tool = holder && findByName(holder.record.tools, holder.toolName);
     const located = holder && tool && { record: holder.record, tool };
-    return { namespace, located, digest: key.digest, what: `the definition ${key.digest}` };
+    return { namespace, located, byDigest: true, digest: key.digest, what: `the definition ${key.digest}` };
   }
 
   /** Bytes under the current digest are right; STALE says that nobody could look whether the digest still is. */
@@ -89,8 +96,10 @@ export function createLoader({ definitions, directory, lister, codec, clock, onL
     return { blob, freshness: away || directory.stale(namespace) ? "stale" : "cached" };
   }
 
-  function live(namespace: string, listed: ListedTool, fetchedAtMs: number): Loaded {
-    const bytes = definitions.held(namespace, listed.digest)?.bytes ?? listed.definition;
+  async function live(namespace: string, listed: ListedTool, fetchedAtMs: number): Promise<Loaded> {
+    // The store may have had other bytes under this digest before; what memory had no room for is read from there (P10).
+    const [first] = await definitions.fetch(namespace, [listed.digest]);
+    const bytes = first?.bytes ?? listed.definition;
     return { freshness: "live", blob: { digest: listed.digest, bytes, fetchedAtMs } };
   }
 
@@ -101,7 +110,10 @@ export function createLoader({ definitions, directory, lister, codec, clock, onL
       if (blob) return kept(wanted, blob);
     }
     if (!located) throw notFound("digest", digest);
-    return fromServer(namespace, located, digest);
+    const loaded = await fromServer(namespace, located, digest);
+    // Whoever asks by digest wants that one, whatever the tool has become.
+    if (wanted.byDigest && loaded.blob.digest !== digest) throw notFound("digest", digest);
+    return loaded;
   }
 
   async function fromServer(namespace: string, located: Located, digest: string): Promise<Loaded> {

@@ -7,6 +7,7 @@ import { decodeChange, encodeChange, encodeRecord } from "./codec/storage.js";
 export interface PreparedCommit {
   readonly key: string;
   readonly expect: number;
+  readonly seen: { readonly revision: number; readonly chain: string } | undefined;
   /** Undefined removes the record. */
   readonly record: Uint8Array | undefined;
   readonly body: Uint8Array;
@@ -21,6 +22,7 @@ export function prepareCommit(commit: Commit, seed: string): PreparedCommit {
   return {
     key: serverKey(commit.namespace, commit.serverId),
     expect: commit.expect,
+    seen: commit.seen,
     record: commit.record ? encodeRecord(commit.record) : undefined,
     body: encodeChange(commit.change),
     seed,

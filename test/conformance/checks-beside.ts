@@ -50,7 +50,10 @@ export const BLOB_CHECKS: readonly Check[] = [
     async run({ store, elapse }) {
       const { blobs } = partitionOf(store);
       const put = (namespace: string, ...digests: string[]) =>
-        blobs.put(namespace, digests.map((digest) => ({ digest, bytes: bytes(digest), fetchedAtMs: 1 })));
+        blobs.put(
+          namespace,
+          digests.map((digest) => ({ digest, bytes: bytes(digest), fetchedAtMs: 1 })),
+        );
       await put("one", "old", "touched", "put-again");
       await put("two", "old", "also-old");
       await elapse(100 * SECOND);
@@ -59,7 +62,10 @@ export const BLOB_CHECKS: readonly Check[] = [
       assert.equal(await blobs.sweep(1_000 * SECOND), 0);
       assert.equal(await blobs.sweep(50 * SECOND), 3);
       const kept = await blobs.get("one", ["old", "touched", "put-again", "new", "absent"]);
-      assert.deepEqual(kept.map((b) => b?.digest), [undefined, "touched", "put-again", "new", undefined]);
+      assert.deepEqual(
+        kept.map((b) => b?.digest),
+        [undefined, "touched", "put-again", "new", undefined],
+      );
       assert.deepEqual(await blobs.get("two", ["old", "also-old"]), [undefined, undefined]);
       await put("two", "old");
       assert.equal((await blobs.get("two", ["old"]))[0]?.digest, "old");
@@ -74,8 +80,13 @@ export const BLOB_CHECKS: readonly Check[] = [
         fetchedAtMs: i,
       }));
       await partitionOf(store).blobs.put("default", blobs);
-      const back = await partitionOf(other).blobs.get("default", blobs.map((b) => b.digest));
-      back.forEach((b, i) => assert(b && Buffer.compare(b.bytes, blobs[i]?.bytes ?? bytes("")) === 0, `blob ${i} differs`));
+      const back = await partitionOf(other).blobs.get(
+        "default",
+        blobs.map((b) => b.digest),
+      );
+      back.forEach((b, i) =>
+        assert(b && Buffer.compare(b.bytes, blobs[i]?.bytes ?? bytes("")) === 0, `blob ${i} differs`),
+      );
     },
   },
 ];

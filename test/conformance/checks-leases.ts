@@ -44,7 +44,10 @@ export const LEASE_CHECKS: readonly Check[] = [
       await elapse(45 * SECOND);
       const { due, dueTotal, total } = await partitionOf(store).leases.due(3);
       assert.deepEqual([total, dueTotal], [5, 4]);
-      assert.deepEqual(due.map((l) => l.leaseId), ["l10", "l20", "l30"]);
+      assert.deepEqual(
+        due.map((l) => l.leaseId),
+        ["l10", "l20", "l30"],
+      );
     },
   },
   {
@@ -59,7 +62,10 @@ export const LEASE_CHECKS: readonly Check[] = [
       await leases.renew(["b"]);
       await elapse(11 * SECOND);
       const { due } = await leases.due(10);
-      assert.deepEqual(due.map((l) => [l.leaseId, l.braked]).sort(), [["a", true], ["b", false]]);
+      assert.deepEqual(due.map((l) => [l.leaseId, l.braked]).sort(), [
+        ["a", true],
+        ["b", false],
+      ]);
       assert.deepEqual(await leases.renew(["nobody"]), ["unknown"]);
       await elapse(60 * SECOND);
       assert.equal((await leases.due(10)).due.find((l) => l.leaseId === "long")?.braked, true);
@@ -115,7 +121,11 @@ export const LEASE_CHECKS: readonly Check[] = [
       const log = logOf(store);
       const { leases } = partitionOf(other);
       const ask = (id: string) => leases.buried("default", id);
-      for (const [id, bury] of [["a", true], ["b", false], ["c", true]] as const) {
+      for (const [id, bury] of [
+        ["a", true],
+        ["b", false],
+        ["c", true],
+      ] as const) {
         const at = await v.commit(log, id, { after: empty(id) });
         await v.commit(log, id, { before: { revision: at.revision, ...empty(id) }, bury });
       }
@@ -175,7 +185,9 @@ export const LEASE_CHECKS: readonly Check[] = [
       const grants = Array.from({ length: 200 }, (_, i) => v.grant(`lease-${i * 2}`));
       await v.commit(logOf(store), "s", { after: empty("s"), leases: grants });
       const answers = await partitionOf(store).leases.renew(ids);
-      const expected = ids.map((id) => (Number(id.slice(6)) < 400 && Number(id.slice(6)) % 2 === 0 ? "renewed" : "unknown"));
+      const expected = ids.map((id) =>
+        Number(id.slice(6)) < 400 && Number(id.slice(6)) % 2 === 0 ? "renewed" : "unknown",
+      );
       assert.deepEqual(answers, expected);
       assert.deepEqual(await partitionOf(store).leases.renew([]), []);
     },

@@ -68,6 +68,24 @@ export const LOG_CHECKS: readonly Check[] = [
     },
   },
   {
+    name: "a commit decided at a place that this log does not hold is refused: revisions recur in another log",
+    async run({ store }) {
+      const log = logOf(store);
+      const after = v.record("s", [v.tool("s", "a")]);
+      const first = await v.commit(log, "s", { after });
+      const elsewhere = { ...first, chain: "0123456789abcdef" };
+      const refused = await log.commit({ ...v.step("s", { after }), expect: 1, seen: elsewhere });
+      assert.deepEqual(refused, { kind: "conflict", revision: 1 });
+      assert.deepEqual(await log.head(), first);
+      const ahead = await log.commit({ ...v.step("s", { after }), expect: 1, seen: { ...first, revision: 9 } });
+      assert.equal(ahead.kind, "conflict");
+      const at = await log.commit({ ...v.step("s", { after }), expect: 1, seen: first });
+      assert.equal(at.kind, "committed");
+      // Not the head any more, but still of this log.
+      assert.equal((await log.commit({ ...v.step("s", { after }), expect: 2, seen: first })).kind, "committed");
+    },
+  },
+  {
     name: "of 20 concurrent commits with one expectation exactly one wins",
     async run({ store, other }) {
       const before = await v.commit(logOf(store), "s", { after: v.record("s", [v.tool("s", "a")]) });
@@ -93,15 +111,24 @@ export const LOG_CHECKS: readonly Check[] = [
       const places = await Promise.all(
         Array.from({ length: 30 }, (_, i) => v.fill(logOf(i % 2 ? store : other), 1, i)),
       );
-      assert.deepEqual(places.map((p) => p.revision).sort((a, b) => a - b), Array.from({ length: 30 }, (_, i) => i + 1));
+      assert.deepEqual(
+        places.map((p) => p.revision).sort((a, b) => a - b),
+        Array.from({ length: 30 }, (_, i) => i + 1),
+      );
       const { entries, position } = await logOf(store).snapshot();
       let prev = startOf(0);
       for (const entry of entries) {
         assert.equal(entry.position.revision, prev.revision + 1);
         assert.equal(entry.prev, prev.chain);
         if (entry.position.revision > 1)
-          assert.equal(entry.position.chain, chainOf(entry.prev, entry.position.revision, encodeChange(entry.change), ""));
-        assert(places.some((p) => samePosition(p, entry.position)), "an entry's place was told to nobody");
+          assert.equal(
+            entry.position.chain,
+            chainOf(entry.prev, entry.position.revision, encodeChange(entry.change), ""),
+          );
+        assert(
+          places.some((p) => samePosition(p, entry.position)),
+          "an entry's place was told to nobody",
+        );
         prev = entry.position;
       }
       assert.deepEqual(prev, position);
@@ -130,7 +157,10 @@ export const LOG_CHECKS: readonly Check[] = [
       const middle = await log.snapshot();
       assert.deepEqual(byServer(middle.records), byServer(fold(middle)));
       const instances = middle.records.find((r) => r.header.serverId === "s")?.header.instances;
-      assert.deepEqual(instances?.map((i) => i.revision), [1, 2]);
+      assert.deepEqual(
+        instances?.map((i) => i.revision),
+        [1, 2],
+      );
       await v.commit(log, "s", { before: { revision: 2, ...second } });
       const last = await log.snapshot();
       assert.deepEqual(Object.keys(byServer(last.records)), ["default/s0", "default/s1"]);
@@ -173,7 +203,10 @@ export const LOG_CHECKS: readonly Check[] = [
     async run({ store }) {
       await v.fill(logOf(store), 12);
       const snapshot = await logOf(store).snapshot();
-      assert.deepEqual(snapshot.entries.map((e) => e.position.revision), [8, 9, 10, 11, 12]);
+      assert.deepEqual(
+        snapshot.entries.map((e) => e.position.revision),
+        [8, 9, 10, 11, 12],
+      );
       assert.equal(snapshot.base.revision, 7);
       assert.equal(snapshot.base.chain, snapshot.entries[0]?.prev);
       assert.equal(snapshot.records.length, 12);
@@ -190,7 +223,10 @@ export const LOG_CHECKS: readonly Check[] = [
       assert(bytes <= 3_000 && bytes + (entries[0]?.bytes ?? 0) > 3_000, `${bytes} bytes are kept of at most 3000`);
       assert.equal(base.revision, 40 - entries.length);
       await v.commit(log, "big", { after: v.record("big", [v.tool("big", "a", "x".repeat(5_000))]) });
-      assert.deepEqual((await log.snapshot()).entries.map((e) => e.position.revision), [41]);
+      assert.deepEqual(
+        (await log.snapshot()).entries.map((e) => e.position.revision),
+        [41],
+      );
     },
   },
 ];

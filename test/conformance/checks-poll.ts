@@ -16,7 +16,10 @@ export const POLL_CHECKS: readonly Check[] = [
     async run({ store, other }) {
       await v.fill(logOf(store), 7);
       const seen = await follow(logOf(other), startOf(0), 7, 3);
-      assert.deepEqual(seen.map((e) => e.position.revision), [1, 2, 3, 4, 5, 6, 7]);
+      assert.deepEqual(
+        seen.map((e) => e.position.revision),
+        [1, 2, 3, 4, 5, 6, 7],
+      );
       assert.deepEqual(seen, (await logOf(store).snapshot()).entries);
       const page = await logOf(other).poll(startOf(0), 3, never);
       assert.deepEqual(page.kind === "entries" && page.entries.map((e) => e.position.revision), [1, 2, 3]);
@@ -28,7 +31,10 @@ export const POLL_CHECKS: readonly Check[] = [
       const at = await v.fill(logOf(store), 1);
       const waiting = follow(logOf(other), at, 1, 10);
       await v.fill(logOf(store), 1, 1);
-      assert.deepEqual((await waiting).map((e) => e.position.revision), [2]);
+      assert.deepEqual(
+        (await waiting).map((e) => e.position.revision),
+        [2],
+      );
     },
   },
   {
@@ -38,7 +44,10 @@ export const POLL_CHECKS: readonly Check[] = [
       await Promise.all([v.fill(logOf(store), 20), v.fill(logOf(other), 20, 20), v.fill(logOf(store), 20, 40)]);
       const expected = Array.from({ length: 60 }, (_, i) => i + 1);
       for (const seen of await Promise.all(followers)) {
-        assert.deepEqual(seen.map((e) => e.position.revision), expected);
+        assert.deepEqual(
+          seen.map((e) => e.position.revision),
+          expected,
+        );
         seen.reduce((prev, e) => (assert.equal(e.prev, prev), e.position.chain), "0");
       }
     },
@@ -58,7 +67,10 @@ export const POLL_CHECKS: readonly Check[] = [
       assert.deepEqual(order, ["aborted", "patient"]);
       assert.deepEqual(await log.poll(at, 10, abort.signal), { kind: "entries", entries: [] });
       await v.fill(log, 1, 1);
-      assert.deepEqual((await follow(log, at, 1, 10)).map((e) => e.position.revision), [2]);
+      assert.deepEqual(
+        (await follow(log, at, 1, 10)).map((e) => e.position.revision),
+        [2],
+      );
     },
   },
   {
@@ -72,7 +84,10 @@ export const POLL_CHECKS: readonly Check[] = [
         assert.deepEqual(await log.poll(after, 10, never), { kind: "broken", cause: "compacted" });
       const { base } = await log.snapshot();
       assert.equal(base.revision, 6);
-      assert.deepEqual((await follow(log, base, 4, 10)).map((e) => e.position.revision), [7, 8, 9, 10]);
+      assert.deepEqual(
+        (await follow(log, base, 4, 10)).map((e) => e.position.revision),
+        [7, 8, 9, 10],
+      );
     },
   },
   {

@@ -39,7 +39,11 @@ describe("embedded only", () => {
     await leases.extend(["b"]);
     await blobs.put("default", [{ digest: "d", bytes: v.NASTY, fetchedAtMs: 3 }]);
     const version = await notes.put("n", v.NASTY, 60_000);
-    const was = { snapshot: await log.snapshot(), blobs: await blobs.get("default", ["d"]), note: await notes.get("n") };
+    const was = {
+      snapshot: await log.snapshot(),
+      blobs: await blobs.get("default", ["d"]),
+      note: await notes.get("n"),
+    };
     expect(was.snapshot.entries).toHaveLength(3);
     await first.close();
     await first.close();
@@ -52,7 +56,10 @@ describe("embedded only", () => {
     expect(await second.leases.renew(["c"])).toEqual(["ended"]);
     expect(await second.leases.buried("default", "s")).toBe(true);
     clock.advance(11_000);
-    expect((await second.leases.due(5)).due.map((l) => [l.leaseId, l.braked])).toEqual([["a", false], ["b", true]]);
+    expect((await second.leases.due(5)).due.map((l) => [l.leaseId, l.braked])).toEqual([
+      ["a", false],
+      ["b", true],
+    ]);
     await v.commit(second.log, "s", { after });
     expect((await second.log.snapshot()).entries.map((e) => e.position.revision)).toEqual([6, 7, 8]);
   });
@@ -143,7 +150,9 @@ describe("embedded only", () => {
     await v.fill(first!.log, 3);
     expect((await v.fill(second!.log, 1)).revision).toBe(1);
     await store.close();
-    await expect(open(dataDir, { partitions: 1 })).rejects.toThrow("was created with 2 partitions, and 1 were asked for");
+    await expect(open(dataDir, { partitions: 1 })).rejects.toThrow(
+      "was created with 2 partitions, and 1 were asked for",
+    );
     const again = await open(dataDir, { partitions: 2 });
     expect(await Promise.all(again.partitions.map(async (p) => (await p.log.head()).revision))).toEqual([3, 1]);
   });

@@ -17,7 +17,9 @@ export const LEASE_MUTANTS: readonly Mutant[] = [
   {
     name: "says renewed and does not renew",
     caughtBy: "a lease is due when its time is over, and renewing gives it a whole TTL again",
-    open: mutated(() => ({ leases: { renew: async (ids) => ids.map((id) => (id === "nobody" ? "unknown" : "renewed")) } })),
+    open: mutated(() => ({
+      leases: { renew: async (ids) => ids.map((id) => (id === "nobody" ? "unknown" : "renewed")) },
+    })),
   },
   {
     name: "forgets that a lease was ended on purpose",

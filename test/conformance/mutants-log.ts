@@ -21,6 +21,11 @@ const asText = (byte: number): number => (byte > 0xfd ? 0x3f : byte);
 
 export const LOG_MUTANTS: readonly Mutant[] = [
   {
+    name: "does not ask at which place a commit was decided",
+    caughtBy: "a commit decided at a place that this log does not hold is refused: revisions recur in another log",
+    open: mutated(({ log }) => ({ log: { commit: ({ seen: _, ...commit }) => log.commit(commit) } })),
+  },
+  {
     name: "loses an entry",
     caughtBy: POLL,
     open: polling((log) => async (after, limit, signal) => {
@@ -37,7 +42,11 @@ export const LOG_MUTANTS: readonly Mutant[] = [
       return result.kind === "broken" ? result : { ...result, entries: [...result.entries].reverse() };
     }),
   },
-  { name: "ignores the limit", caughtBy: POLL, open: polling((log) => (after, _, signal) => log.poll(after, 99, signal)) },
+  {
+    name: "ignores the limit",
+    caughtBy: POLL,
+    open: polling((log) => (after, _, signal) => log.poll(after, 99, signal)),
+  },
   {
     name: "answers from the start, whatever was asked",
     caughtBy: "a poll that waits gets what is committed meanwhile",

@@ -35,7 +35,8 @@ describe.skipIf(missing)("redis", () => {
       expect(keys.length).toBeGreaterThan(6);
       const tags = new Set(keys.map((key) => /\{([^}]+)\}/.exec(key)?.[1]));
       expect([...tags]).toEqual(["toolcrib:p0"]);
-      for (const key of keys) if (!key.includes(":note:")) expect([key, await redis.admin.pttl(key)]).toEqual([key, -1]);
+      for (const key of keys)
+        if (!key.includes(":note:")) expect([key, await redis.admin.pttl(key)]).toEqual([key, -1]);
     });
 
     test("a flushed Redis is noticed by whoever follows, and begins another history", async () => {
@@ -72,7 +73,9 @@ describe.skipIf(missing)("redis", () => {
         await small.admin.config("SET", "maxmemory", "1mb");
         const grown = v.step("t", { after: v.record("t", []), leases: [v.grant("m")] });
         await expect(log.commit(grown)).rejects.toSatisfy(isFault("STORE_FULL"));
-        await expect(blobs.put("default", [{ digest: "d", bytes: v.NASTY, fetchedAtMs: 1 }])).rejects.toSatisfy(isFault("STORE_FULL"));
+        await expect(blobs.put("default", [{ digest: "d", bytes: v.NASTY, fetchedAtMs: 1 }])).rejects.toSatisfy(
+          isFault("STORE_FULL"),
+        );
         await expect(notes.put("n", v.NASTY, 1_000)).rejects.toSatisfy(isFault("STORE_FULL"));
         expect(await log.head()).toEqual(at);
         expect(await leases.renew(["l", "m"])).toEqual(["renewed", "unknown"]);
@@ -80,7 +83,9 @@ describe.skipIf(missing)("redis", () => {
         expect((await leases.due(10)).total).toBe(1);
         expect((await log.snapshot()).records).toHaveLength(1);
         const before = { revision: at.revision, ...after };
-        expect(await v.resultOf(log, v.step("s", { before, leases: [v.end("l", true)], bury: true }))).toBe("committed");
+        expect(await v.resultOf(log, v.step("s", { before, leases: [v.end("l", true)], bury: true }))).toBe(
+          "committed",
+        );
         expect(await leases.renew(["l"])).toEqual(["ended"]);
         await small.admin.config("SET", "maxmemory", "0");
         expect(await v.resultOf(log, grown)).toBe("committed");
@@ -187,7 +192,13 @@ describe.skipIf(missing)("redis", () => {
         expect(logger.lines).toHaveLength(2);
         expect(logger.lines.join()).not.toContain("secret-word");
         await late.restart();
-        await v.until("the store to be there", async () => (await logOf(store).head().catch(() => undefined)) !== undefined);
+        await v.until(
+          "the store to be there",
+          async () =>
+            (await logOf(store)
+              .head()
+              .catch(() => undefined)) !== undefined,
+        );
         expect((await v.fill(logOf(store), 1)).revision).toBe(1);
       } finally {
         await late.stop();
@@ -202,7 +213,9 @@ describe.skipIf(missing)("redis", () => {
         await v.fill(logOf(primary), 1);
         await v.until("the replica to follow", async () => (await replica.admin.exists("toolcrib:meta")) === 1);
         await using store = await opened(replica, { openTimeoutMs: 300 });
-        await expect(logOf(store).commit(v.step("t", { after: v.record("t", []) }))).rejects.toSatisfy(isFault("STORE_UNAVAILABLE"));
+        await expect(logOf(store).commit(v.step("t", { after: v.record("t", []) }))).rejects.toSatisfy(
+          isFault("STORE_UNAVAILABLE"),
+        );
       } finally {
         await replica.stop();
       }
@@ -216,7 +229,9 @@ describe.skipIf(missing)("redis", () => {
       await v.fill(first!.log, 2);
       expect((await second!.log.head()).revision).toBe(0);
       expect((await v.fill(second!.log, 1)).partition).toBe(1);
-      await expect(opened(redis, { partitions: 2 })).rejects.toThrow("was created with 3 partitions, and 2 were asked for");
+      await expect(opened(redis, { partitions: 2 })).rejects.toThrow(
+        "was created with 3 partitions, and 2 were asked for",
+      );
     });
 
     test("bad settings are refused in one sentence without the password", async () => {

@@ -7,7 +7,13 @@ import { LEASE_CHECKS } from "./checks-leases.js";
 import { LOG_CHECKS } from "./checks-log.js";
 import { POLL_CHECKS } from "./checks-poll.js";
 
-export const CHECKS: readonly Check[] = [...LOG_CHECKS, ...POLL_CHECKS, ...LEASE_CHECKS, ...BLOB_CHECKS, ...NOTE_CHECKS];
+export const CHECKS: readonly Check[] = [
+  ...LOG_CHECKS,
+  ...POLL_CHECKS,
+  ...LEASE_CHECKS,
+  ...BLOB_CHECKS,
+  ...NOTE_CHECKS,
+];
 
 export type OpenHarness = (window: Window | undefined) => Promise<Harness>;
 

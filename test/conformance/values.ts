@@ -46,7 +46,20 @@ export function recordingLogger(): Logger & { readonly lines: string[] } {
 
 /** NUL, invalid UTF-8, separators of the stores' own rows, and every other byte. */
 export const NASTY = Uint8Array.from([
-  0, 0xff, 0xfe, 0xc3, 0x28, 0xed, 0xa0, 0x80, 0x3a, 0x0a, 0x0d, 0x2c, 0, ...Array.from({ length: 256 }, (_, i) => i),
+  0,
+  0xff,
+  0xfe,
+  0xc3,
+  0x28,
+  0xed,
+  0xa0,
+  0x80,
+  0x3a,
+  0x0a,
+  0x0d,
+  0x2c,
+  0,
+  ...Array.from({ length: 256 }, (_, i) => i),
 ]);
 
 export function tool(serverId: string, name: string, brief = "", digest = ""): Tool {

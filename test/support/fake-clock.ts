@@ -13,7 +13,8 @@ export class FakeClock implements Clock {
   constructor(private readonly epochMs = 1_790_000_000_000) {}
 
   now(): number {
-    return this.epochMs + this.#ms;
+    // As of a real clock: whole milliseconds.
+    return Math.floor(this.epochMs + this.#ms);
   }
 
   monotonic(): number {

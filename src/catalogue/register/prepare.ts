@@ -91,12 +91,7 @@ type FirstListing =
   | { readonly kind: "failed"; readonly error: UpstreamError };
 
 /** `sharingEnds`: what was listed until now may be private, and must not outlive a failed listing. */
-function introspectedOffer(
-  deps: Deps,
-  input: RegisterInput,
-  first: FirstListing,
-  sharingEnds: boolean,
-): PreparedOffer {
+function introspectedOffer(deps: Deps, input: RegisterInput, first: FirstListing, sharingEnds: boolean): PreparedOffer {
   if (first.kind === "failed" || first.listing.tools.length + first.listing.rejected.length === 0)
     return pendingOffer(first, sharingEnds);
   const { listing } = first;

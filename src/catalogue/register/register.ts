@@ -9,7 +9,7 @@ import type { Deps } from "../deps.js";
 import type { LeaseEffect } from "../ports.js";
 import type { Decision, WriteResult, Writes } from "../writes.js";
 import { sortedSet } from "../../domain/filter.js";
-import { instanceIdOf, nextHeader, nextInstance, sameInstance, ttlOf, withInstance } from "./header.js";
+import { instanceIdOf, type OfferPart, nextHeader, nextInstance, sameInstance, ttlOf, withInstance } from "./header.js";
 import { type PreparedOffer, prepareOffer } from "./prepare.js";
 
 interface Registered {
@@ -129,7 +129,7 @@ async function step(
     record &&
     known &&
     record.header.owner === owner &&
-    unchanged(input, record, known, candidate, tools, offer) &&
+    unchanged(input, record, known, candidate, tools, offer, part) &&
     (await leaseLives(writes, known))
   ) {
     return { kind: "keep", value: { record, instance: known, tools: outcomes, pending: record.header.pending } };
@@ -154,6 +154,7 @@ function unchanged(
   candidate: Instance,
   tools: readonly Tool[],
   offer: PreparedOffer,
+  part: OfferPart,
 ): boolean {
   const { header } = record;
   return (
@@ -164,6 +165,8 @@ function unchanged(
     header.tags.join() === sortedSet(input.tags).join() &&
     // A registrant that was told to register again clears what it was told about.
     !header.conditions.some((c) => c.reason === "DIGEST_MISMATCH") &&
+    header.rejectedCount === part.rejectedCount &&
+    JSON.stringify(header.rejected) === JSON.stringify(part.rejected) &&
     diffTools(record.tools, tools).length === 0
   );
 }

@@ -13,6 +13,8 @@ export class WatchHub {
   readonly #messages: WatchMessages;
   /** Whether the catalogue is known to be current: only then may a bookmark say "you have everything" (P3). */
   #current = true;
+  /** Why this hub ended; whoever was admitted just before hears it too. */
+  #ended: Fault | undefined;
 
   constructor(
     private readonly history: History,
@@ -34,6 +36,7 @@ export class WatchHub {
   open(f: HashedFilter, opening: Opening, sink: WatchSink): WatchHandle {
     const watcher = new Watcher(this.history, this.#messages, f, sink, opening);
     this.#watchers.add(watcher);
+    if (this.#ended) watcher.fail(this.#ended);
     watcher.pump(this.#current);
     this.#forgetIfClosed(watcher);
     return {
@@ -69,6 +72,7 @@ export class WatchHub {
 
   /** Ends every watcher. */
   failAll(fault: Fault): void {
+    this.#ended = fault;
     for (const watcher of this.#watchers) {
       watcher.fail(fault);
       this.#forgetIfClosed(watcher);

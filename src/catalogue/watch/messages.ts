@@ -14,6 +14,9 @@ const PAYLOAD_BYTES = LIMITS.watchChunkBytes - ENVELOPE_BYTES;
 /** Filters whose messages are kept for the entry at hand, and for snapshots. */
 const CACHED_FILTERS = 1_024;
 
+/** Snapshots kept, all filters together: a snapshot may be the whole catalogue. */
+const SNAPSHOT_BYTES = 32 * 1024 * 1024;
+
 /** A filter with its hash, made once per watcher. */
 export interface HashedFilter {
   readonly filter: Filter;
@@ -25,6 +28,8 @@ export class WatchMessages {
   #entryRevision = 0;
   readonly #entryParts = new Map<string, readonly Uint8Array[]>();
   readonly #snapshots = new Map<string, { revision: number; chunks: readonly Uint8Array[] }>();
+  /** Bytes put in since it was last emptied; replaced ones count until then. */
+  #snapshotBytes = 0;
   #bookmarkRevision = -1;
   readonly #bookmarks = new Map<string, Uint8Array>();
 
@@ -51,7 +56,13 @@ export class WatchMessages {
     const known = this.#snapshots.get(f.hash);
     if (known?.revision === revision) return known.chunks;
     const chunks = chunk(allFrames(ns, f.filter)).map((frames) => this.codec.snapshot(frames, undefined, ""));
-    if (this.#snapshots.size >= CACHED_FILTERS) this.#snapshots.clear();
+    const bytes = chunks.reduce((sum, c) => sum + c.byteLength, 0);
+    // Those of an earlier revision are no use to anybody either.
+    this.#snapshotBytes += bytes;
+    if (this.#snapshotBytes > SNAPSHOT_BYTES) {
+      this.#snapshots.clear();
+      this.#snapshotBytes = bytes;
+    }
     this.#snapshots.set(f.hash, { revision, chunks });
     return chunks;
   }

@@ -10,7 +10,10 @@ export function joinRow(text: string, bytes: Uint8Array): Buffer {
 export function splitRow(row: Uint8Array): { text: string; bytes: Uint8Array } {
   const at = row.indexOf(COLON);
   if (at < 0) throw new Error("a stored row has no prefix: the store holds what this program did not write");
-  return { text: Buffer.from(row.buffer, row.byteOffset, at).toString("latin1"), bytes: copyBytes(row.subarray(at + 1)) };
+  return {
+    text: Buffer.from(row.buffer, row.byteOffset, at).toString("latin1"),
+    bytes: copyBytes(row.subarray(at + 1)),
+  };
 }
 
 /** An exact copy with its own memory: a view into a socket's or a batch's buffer would keep all of that alive. */

@@ -7,7 +7,11 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Change, ToolChange } from "../../domain/change.js";
 import { stampInstances } from "../../domain/change.js";
 import type { Condition, Instance, ServerHeader, ServerRecord, Tool } from "../../domain/server.js";
-import type { Condition as WireCondition, Header, Instance as WireInstance } from "../../gen/toolcrib/storage/v1/storage_pb.js";
+import type {
+  Condition as WireCondition,
+  Header,
+  Instance as WireInstance,
+} from "../../gen/toolcrib/storage/v1/storage_pb.js";
 import type { Tool as WireTool } from "../../gen/toolcrib/storage/v1/storage_pb.js";
 import { ChangeSchema, HeaderSchema, RecordSchema, ToolSchema } from "../../gen/toolcrib/storage/v1/storage_pb.js";
 import * as enums from "./enums.js";

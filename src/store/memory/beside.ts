@@ -55,7 +55,12 @@ export function sweepBlobs(draft: Draft, keepMs: number, nowMs: number): number 
 
 export function putNote(
   draft: Draft,
-  note: { readonly key: string; readonly bytes: Uint8Array; readonly ttlMs: number; readonly expect: number | undefined },
+  note: {
+    readonly key: string;
+    readonly bytes: Uint8Array;
+    readonly ttlMs: number;
+    readonly expect: number | undefined;
+  },
   nowMs: number,
 ): number | undefined {
   if (note.expect !== undefined && noteVersion(draft, note.key, nowMs) !== note.expect) return undefined;

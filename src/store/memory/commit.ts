@@ -12,7 +12,7 @@ export function decideCommit(
   at: { readonly partition: number; readonly nowMs: number; readonly window: Window },
 ): CommitResult {
   const current = draft.get("records", commit.key)?.revision ?? 0;
-  if (current !== commit.expect) return { kind: "conflict", revision: current };
+  if (current !== commit.expect || !holds(draft, commit.seen)) return { kind: "conflict", revision: current };
   for (const leaseId of commit.requireDue) {
     const lease = draft.get("leases", leaseId);
     if (!lease || lease.endMs > at.nowMs) return { kind: "not-due", leaseId };
@@ -63,4 +63,12 @@ function applyEffect(draft: Draft, effect: LeaseEffect, nowMs: number): void {
   }
   const { namespace, serverId, instanceId, ttlMs } = effect;
   draft.set("leases", effect.leaseId, { namespace, serverId, instanceId, ttlMs, endMs: nowMs + ttlMs, braked: false });
+}
+
+function holds(draft: Draft, seen: Place | undefined): boolean {
+  if (!seen) return true;
+  const { head, base } = draft.log;
+  if (seen.revision === head.revision) return seen.chain === head.chain;
+  if (seen.revision === base.revision) return seen.chain === base.chain;
+  return draft.get("entries", revisionKey(seen.revision))?.chain === seen.chain;
 }

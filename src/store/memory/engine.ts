@@ -103,7 +103,10 @@ export class PartitionEngine {
     if (this.mustReload) {
       this.tables = await journal.load();
       this.mustReload = false;
-      logger.info({ partition, revision: logState(this.tables).head.revision }, "the store was read again after a failed write");
+      logger.info(
+        { partition, revision: logState(this.tables).head.revision },
+        "the store was read again after a failed write",
+      );
     }
     const { rows, answers, synced } = this.decideBatch(batch);
     if (rows.length > 0) {

@@ -1,5 +1,15 @@
 /** The four ports of a partition over its engine. */
-import type { Blobs, Commit, CommitResult, Leases, Log, Notes, PartitionStore, PollResult, Snapshot } from "../../catalogue/ports.js";
+import type {
+  Blobs,
+  Commit,
+  CommitResult,
+  Leases,
+  Log,
+  Notes,
+  PartitionStore,
+  PollResult,
+  Snapshot,
+} from "../../catalogue/ports.js";
 import { storeUnavailable } from "../../domain/fault.js";
 import { serverKey } from "../../domain/ids.js";
 import { copyBytes } from "../codec/rows.js";

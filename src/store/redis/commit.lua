@@ -2,7 +2,8 @@
 -- One commit: conditions, log entry, record and lease effects. The same steps as memory/commit.ts.
 -- KEYS  log head, log, records, revisions, lease ends, lease facts, braked, ended, buried
 -- ARGV  server key, expected revision, '1' if there is a record, record, body, seed, window revisions, window bytes,
---       tombstone ms, '1' to bury, number of leases that must be due, those leases, then per effect either
+--       tombstone ms, '1' to bury, number of leases that must be due, revision and chain of a place in the log that this
+--       was decided at ('' for none), the leases that must be due, then per effect either
 --       'grant' id ttl facts, or 'end' id '1' to bury
 local function int(n) return string.format('%.0f', n) end
 
@@ -15,7 +16,7 @@ local current = redis.call('HGET', KEYS[4], server) or '0'
 if current ~= ARGV[2] then return {'conflict', current} end
 
 local due = tonumber(ARGV[11])
-for i = 12, 11 + due do
+for i = 14, 13 + due do
   local ends = redis.call('ZSCORE', KEYS[5], ARGV[i])
   if not ends or tonumber(ends) > now then return {'not-due', ARGV[i]} end
 end
@@ -26,6 +27,20 @@ local revision = tonumber(head[1] or '0') + 1
 local base = tonumber(head[3] or '0')
 local base_chain = head[4] or '0'
 local bytes = tonumber(head[5] or '0') + #ARGV[5]
+
+-- Revisions come again in a log that began anew: the place that this was decided at must still be part of it.
+local seen, seen_chain = ARGV[12], ARGV[13]
+if seen ~= '' then
+  local held = nil
+  if tonumber(seen) == revision - 1 then held = prev
+  elseif tonumber(seen) == base then held = base_chain
+  else
+    local entry = redis.call('XRANGE', KEYS[2], seen .. '-0', seen .. '-0')[1]
+    held = entry and entry[2][6]
+  end
+  if held ~= seen_chain then return {'conflict', current} end
+end
+
 local seed = ''
 if revision == 1 then seed = ARGV[6] end
 local chain = string.sub(redis.sha1hex(seed .. prev .. int(revision) .. ARGV[5]), 1, 16)
@@ -65,7 +80,7 @@ else
   end
 end
 
-local i = 12 + due
+local i = 14 + due
 while ARGV[i] do
   local id = ARGV[i + 1]
   if ARGV[i] == 'grant' then

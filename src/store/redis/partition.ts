@@ -94,6 +94,8 @@ function commitArguments(commit: PreparedCommit, window: Window): (string | numb
     LIMITS.tombstoneMs,
     commit.bury ? "1" : "0",
     commit.requireDue.length,
+    commit.seen ? commit.seen.revision : "",
+    commit.seen ? commit.seen.chain : "",
     ...commit.requireDue,
     ...effects,
   ];

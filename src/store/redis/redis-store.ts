@@ -61,7 +61,9 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
 function checkSettings(url: string, keyPrefix: string): void {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (!parsed?.hostname || (parsed.protocol !== "redis:" && parsed.protocol !== "rediss:"))
-    throw new Error("the address of Redis must be a URL such as redis://127.0.0.1:6379 or rediss://user:password@host:6380/0");
+    throw new Error(
+      "the address of Redis must be a URL such as redis://127.0.0.1:6379 or rediss://user:password@host:6380/0",
+    );
   if (/[{}]/.test(keyPrefix))
     throw new Error(`the key prefix ${keyPrefix} must not hold braces: they decide where Redis Cluster keeps a key`);
 }

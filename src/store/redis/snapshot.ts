@@ -35,7 +35,9 @@ export async function readSnapshot(source: Source): Promise<Snapshot> {
     const snapshot = await tryRead(source);
     if (snapshot) return snapshot;
   }
-  throw storeUnavailable(new Error(`no consistent snapshot in ${ATTEMPTS} attempts: the log changes faster than it is read`));
+  throw storeUnavailable(
+    new Error(`no consistent snapshot in ${ATTEMPTS} attempts: the log changes faster than it is read`),
+  );
 }
 
 /** Undefined when the log was trimmed past its start, or is another one by now. */
