@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { type Replica, startReplica } from "./compose.js";
-import { asksForHelp, helpText, loadConfig, processSources, type Sources } from "./config/config.js";
+import { asksForHelp, hasIdentity, helpText, loadConfig, processSources, type Sources } from "./config/config.js";
 import type { Config } from "./config/settings.js";
 import { formatAddress, redactUrl } from "./config/values.js";
 import { createLogger } from "./ops/logging.js";
@@ -39,7 +39,13 @@ export async function serve(sources: Sources): Promise<number> {
 /** Three lines that a newcomer can paste next. */
 function welcome(config: Config, { grpcAddress, httpAddress, opsAddress }: Replica): string {
   const address = formatAddress(grpcAddress);
-  const registry = address === DEFAULT_GRPC ? "" : ` --registry ${address}`;
+  // Nobody can dial "every address", and a listener with a certificate is named by its scheme.
+  const dialled = formatAddress({ ...grpcAddress, host: reachable(grpcAddress.host) });
+  const registry =
+    config.tlsCert !== "" ? ` --registry grpcs://${dialled}` : dialled === DEFAULT_GRPC ? "" : ` --registry ${dialled}`;
+  const credentials = hasIdentity(config)
+    ? ["Callers show who they are: TOOLCRIB_TOKEN_FILE (and TOOLCRIB_CA for your own authority)."]
+    : [];
   const store =
     config.store.kind === "redis"
       ? redactUrl(config.store.url)
@@ -51,12 +57,17 @@ function welcome(config: Config, { grpcAddress, httpAddress, opsAddress }: Repli
   const ops = `${scheme}://${formatAddress(opsAddress)}`;
   return [
     `toolcrib ${version()} is up: gRPC ${address}${http}, ops ${ops}, store ${store}`,
+    ...credentials,
     "Paste next, in other terminals of this folder:",
     `  npx toolcrib wrap${registry} --id sample -- npx toolcrib sample`,
     `  npx toolcrib ls${registry}`,
     `  npx toolcrib watch${registry}`,
     "",
   ].join("\n");
+}
+
+function reachable(host: string): string {
+  return host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
 }
 
 function version(): string {
@@ -69,11 +80,19 @@ function fail(sentences: readonly string[]): number {
   return 1;
 }
 
-/** The first SIGTERM or SIGINT stops gracefully; a second SIGINT is left to the system, for those in a hurry. */
+/** One Ctrl-C may arrive twice: from the terminal, and from an npm that passes it on. */
+const SAME_SIGNAL_MS = 1_000;
+
+/** The first SIGTERM or SIGINT stops gracefully; a later SIGINT ends the process at once, for those in a hurry. */
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
+    let firstAtMs: number | undefined;
     process.once("SIGTERM", () => resolve("SIGTERM"));
-    process.once("SIGINT", () => resolve("SIGINT"));
+    process.on("SIGINT", () => {
+      firstAtMs ??= performance.now();
+      if (performance.now() - firstAtMs > SAME_SIGNAL_MS) process.exit(130);
+      resolve("SIGINT");
+    });
   });
 }
 

@@ -24,8 +24,6 @@ function registrationOf(record: ServerRecord | undefined): string {
 }
 
 interface Slot {
-  /** Monotonic ms of the last publication. */
-  publishedAtMs: number;
   /** The newest sight that waits for its turn. */
   waiting: Sight | undefined;
 }
@@ -54,7 +52,7 @@ export class ConditionPublisher {
       slot.waiting = waiting;
       return;
     }
-    const fresh: Slot = { publishedAtMs: Number.NEGATIVE_INFINITY, waiting };
+    const fresh: Slot = { waiting };
     this.#slots.set(key, fresh);
     void this.#run(key, namespace, serverId, fresh);
   }
@@ -76,7 +74,6 @@ export class ConditionPublisher {
           "a condition could not be published; the next sight repeats it",
         );
       }
-      slot.publishedAtMs = this.clock.monotonic();
       await this.clock.sleep(LIMITS.conditionEveryMs, this.#stop.signal);
     }
     this.#slots.delete(key);

@@ -28,8 +28,4 @@ export class Growth {
     }
     return this.#waiting.size === 0;
   }
-
-  get size(): number {
-    return this.#waiting.size;
-  }
 }

@@ -59,10 +59,6 @@ export class History {
     return this.#leases.get(leaseId);
   }
 
-  get leaseCount(): number {
-    return this.#leases.size;
-  }
-
   /** Folds the entry that directly follows the head. */
   apply(entry: Entry): void {
     this.ring.append(entry);

@@ -15,6 +15,8 @@ const HELD_MS = 60_000;
 export interface SweepReport {
   readonly decision: SweepDecision;
   readonly leases: number;
+  /** Leases that had run out. */
+  readonly due: number;
   readonly expired: number;
 }
 
@@ -39,7 +41,7 @@ export class Sweeper {
     const decision = decideSweep({ total, dueTotal, due, clocksAgree, ...this.#circumstances(ownMs, due) });
     if (decision.extend.length > 0) await leases.extend(decision.extend);
     const expired = await this.#expire(due.filter((d) => decision.expire.includes(d.leaseId)));
-    return { decision, leases: total, expired };
+    return { decision, leases: total, due: dueTotal, expired };
   }
 
   /** The first sweep has nothing to compare with, so it only takes the time. */

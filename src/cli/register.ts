@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import type { RegistryConnection } from "../client/connection.js";
 import type { RegisterResponse } from "../gen/toolcrib/v1/registry_service_pb.js";
-import { Transport } from "../gen/toolcrib/v1/server_pb.js";
+import { ConditionStatus, Transport } from "../gen/toolcrib/v1/server_pb.js";
 import type { Io } from "./io.js";
 import { line } from "./io.js";
 import type { RegistryOptions } from "./options.js";
@@ -42,9 +42,11 @@ export function registerCommand(io: Io): Command {
         sharePrivate: options.sharePrivate ?? false,
       });
       if (answer.pending) {
+        const { server } = await registry.getServer({ namespace, serverId: options.id, minRevision: answer.revision });
+        const why = server?.conditions.find((c) => c.status === ConditionStatus.FALSE && c.message !== "")?.message;
         line(
           io.stdout,
-          `Registered ${options.id}, but it does not answer at ${options.url} yet: it is listed when it comes up.`,
+          `Registered ${options.id}, but it could not be listed yet: ${why ?? "it does not answer"}. It is listed when it can be.`,
         );
       } else await report(io, registry, namespace, options.id, answer);
     }),

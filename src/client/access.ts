@@ -31,7 +31,8 @@ export function accessFrom(env: Variables): RegistryAccess {
   const ca = pem("TOOLCRIB_CA", env);
   const cert = pem("TOOLCRIB_CERT", env);
   const key = pem("TOOLCRIB_KEY", env);
-  if ((cert === undefined) !== (key === undefined)) throw new AccessError("TOOLCRIB_CERT and TOOLCRIB_KEY need each other.");
+  if ((cert === undefined) !== (key === undefined))
+    throw new AccessError("TOOLCRIB_CERT and TOOLCRIB_KEY need each other.");
   requireUsable({ ca, cert, key });
   return {
     ...(given ? { token: fixedToken(given) } : tokenFile ? { token: tokenFromFile(tokenFile) } : {}),
@@ -45,7 +46,10 @@ function requireUsable(material: SecureContextOptions): void {
   try {
     createSecureContext(material);
   } catch (error) {
-    throw new AccessError("TOOLCRIB_CA, TOOLCRIB_CERT or TOOLCRIB_KEY is not the PEM file that it should be, or the key is another's.", error);
+    throw new AccessError(
+      "TOOLCRIB_CA, TOOLCRIB_CERT or TOOLCRIB_KEY is not the PEM file that it should be, or the key is another's.",
+      error,
+    );
   }
 }
 
@@ -88,7 +92,11 @@ function tokenFromFile(path: string): () => string {
 
 function unreadable(path: string, cause: unknown): RegistryError {
   const why = cause instanceof AccessError ? cause.message : codeOf(cause);
-  return new RegistryError(`the token file ${path} cannot be used: ${why}`, { code: "UNAUTHENTICATED", reason: "UNAUTHENTICATED", cause });
+  return new RegistryError(`the token file ${path} cannot be used: ${why}`, {
+    code: "UNAUTHENTICATED",
+    reason: "UNAUTHENTICATED",
+    cause,
+  });
 }
 
 function isToken(text: string): boolean {

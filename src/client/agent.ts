@@ -20,6 +20,8 @@ export interface LeaseHolder {
   held(): HeldLease | undefined;
   /** The registry answered; `renewAfterMs` is 0 where it named no time. */
   renewed(lease: HeldLease, state: RenewResult["state"], renewAfterMs: number): void;
+  /** The registry could not be asked; it is tried again after about `delayMs`. */
+  missed(error: Error, delayMs: number): void;
 }
 
 /**
@@ -93,8 +95,8 @@ export class RegistryAgent {
   }
 
   /**
-   * False when the call failed. Nobody is told: a lease outlives several missed renewals, and one that did not outlive
-   * them answers UNKNOWN_LEASE once the registry is back.
+   * False when the call failed. A lease outlives several missed renewals, and one that did not outlive them answers
+   * UNKNOWN_LEASE once the registry is back.
    */
   async #renewSome(leases: readonly [LeaseHolder, HeldLease][]): Promise<boolean> {
     const wanted = leases.map(([, { leaseId, setDigest }]) => ({ leaseId, setDigest }));
@@ -109,7 +111,9 @@ export class RegistryAgent {
         holder.renewed(lease, result.state, result.renewAfter ? durationMs(result.renewAfter) : 0);
       });
       return true;
-    } catch {
+    } catch (error) {
+      const delayMs = shortestTtl(leases) / 3;
+      for (const [holder] of leases) holder.missed(error instanceof Error ? error : new Error(String(error)), delayMs);
       return false;
     }
   }

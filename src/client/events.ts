@@ -19,6 +19,8 @@ export type RegistrationEvent =
     }
   /** The registry or the tool list could not be reached; it is tried again after `delayMs`. */
   | { readonly type: "retrying"; readonly serverId: string; readonly error: Error; readonly delayMs: number }
+  /** Renewals reach the registry again; the lease outlived the silence. */
+  | { readonly type: "back"; readonly serverId: string }
   /** The registry will not have it like this; tried again when the tools change, and where rights decide every 30 s. */
   | { readonly type: "refused"; readonly serverId: string; readonly error: Error }
   /** A newer instance's tools are the server's tools; this lease goes on quietly. */

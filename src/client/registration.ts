@@ -49,6 +49,8 @@ export class Registration implements LeaseHolder {
   #phase: Phase = "open";
   #lease: HeldLease | undefined;
   #superseded = false;
+  /** Renewals do not reach the registry; told once. */
+  #silent = false;
   #failures = 0;
   /** The refusal that was told last, so that it is told once. */
   #refusal = "";
@@ -98,9 +100,17 @@ export class Registration implements LeaseHolder {
     return this.#phase === "open" ? this.#lease : undefined;
   }
 
+  missed(error: Error, delayMs: number): void {
+    if (this.#phase !== "open" || this.#silent) return;
+    this.#silent = true;
+    this.#emit({ type: "retrying", serverId: this.identity.serverId, error, delayMs });
+  }
+
   renewed(lease: HeldLease, state: Renewed, renewAfterMs: number): void {
     // A Register that finished while this renewal was under way knows better.
     if (this.#phase !== "open" || this.#lease?.leaseId !== lease.leaseId) return;
+    if (this.#silent && state !== Renewed.UNKNOWN_LEASE) this.#emit({ type: "back", serverId: this.identity.serverId });
+    this.#silent = false;
     if (state === Renewed.DEREGISTERED) return this.#stop();
     const dueAt = this.#agent.timers.now() + (renewAfterMs || lease.ttlMs / 3);
     this.#lease = { ...this.#lease, dueAt };

@@ -17,7 +17,9 @@ export const DEFAULT_ADDRESS = "127.0.0.1:7850";
 /** A registry address that cannot be used; the message says what would be accepted. */
 export class TargetError extends Error {
   constructor(text: string, why: string) {
-    super(`"${text}" is not a registry address: ${why}. Give host:port, grpc://host:port, or grpcs://host:port for TLS.`);
+    super(
+      `"${text}" is not a registry address: ${why}. Give host:port, grpc://host:port, or grpcs://host:port for TLS.`,
+    );
     this.name = "TargetError";
   }
 }

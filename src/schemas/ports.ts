@@ -9,8 +9,6 @@ export interface Directory {
   holderOf(namespace: string, digest: string): { readonly record: ServerRecord; readonly toolName: string } | undefined;
   /** The store is away or a new history is growing: answers are STALE at best. */
   stale(namespace: string): boolean;
-  /** Partition of a namespace, for its blobs. */
-  partitionOf(namespace: string): number;
 }
 
 /** Hears what every listing brought, whoever asked for it, and commits what it means. Never rejects. */

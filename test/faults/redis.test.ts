@@ -185,7 +185,7 @@ withRedis("Redis away", () => {
     expect(await once(child, "exit")).toEqual([0, null]);
   });
 
-  it("later: reads go on and say that they are stale, writes are refused with when to try again, and all recovers", {
+  it("P8: later: reads go on and say that they are stale, writes are refused with when to try again, and all recovers", {
     timeout: 90_000,
   }, async () => {
     const redis = await redisForTest();

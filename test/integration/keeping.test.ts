@@ -53,7 +53,6 @@ function startReplica(memory: MemoryStore) {
     server: (namespace, serverId) => history(namespace).server(namespace, serverId)?.record,
     holderOf: () => undefined,
     stale: (namespace) => registry.partitionOf(namespace).stale,
-    partitionOf: () => 0,
   };
   const listings: string[] = [];
   const relist: typeof lister.relist = (namespace, serverId) => lister.relist(namespace, serverId);

@@ -125,10 +125,6 @@ export class HandDirectory implements Directory {
   stale(): boolean {
     return this.isStale;
   }
-
-  partitionOf(): number {
-    return 0;
-  }
 }
 
 type Answer = Listing | Error | "silence" | Promise<Listing>;

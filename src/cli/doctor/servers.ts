@@ -76,7 +76,8 @@ const CURES: Readonly<Record<string, string>> = {
   TIMEOUT: "look at the server's load, and at the way from the registry to it",
   HTTP_ERROR: "compare the endpoint's path with the server's, and look at the server's log",
   AUTH_REQUIRED: "register it with --credential NAME, a credential of the registry's --upstream-credentials file",
-  UNKNOWN_CREDENTIAL: "look at the registry's --upstream-credentials file: the name, its namespaces, its hosts, its value",
+  UNKNOWN_CREDENTIAL:
+    "look at the registry's --upstream-credentials file: the name, its namespaces, its hosts, its value",
   PRIVATE_LIST: "register it with --share-private, if everybody in the namespace may read its list",
   PROTOCOL_ERROR: "compare the endpoint with the server's MCP endpoint, and look at the server's log",
   TOO_LARGE: "the server's list has to become smaller, or be served in pages",

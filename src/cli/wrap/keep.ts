@@ -103,6 +103,10 @@ function narrator(id: string, target: Target, say: (text: string) => void): (eve
         if (!away) say(`${event.error.message}; trying again until it works`);
         away = true;
         return;
+      case "back":
+        if (away) say(`${target.address} answers again; ${id} is still registered`);
+        away = false;
+        return;
       case "refused":
         for (const text of explain(event.error).lines) say(text);
         return;

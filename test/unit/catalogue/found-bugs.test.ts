@@ -24,7 +24,7 @@ class Flushable {
   attach() {
     const p = (): PartitionStore => this.current.partitions[0] as PartitionStore;
     const hold = {
-      until: Promise.resolve() as Promise<void>,
+      until: undefined as Promise<void> | undefined,
       release: () => {},
       hold() {
         this.until = new Promise<void>((r) => {
@@ -42,7 +42,10 @@ class Flushable {
             snapshot: () => p().log.snapshot(),
             head: () => p().log.head(),
             poll: async (after, limit, signal) => {
-              await Promise.race([hold.until, new Promise<void>((r) => signal.addEventListener("abort", () => r()))]);
+              if (hold.until) {
+                const aborted = new Promise<void>((r) => signal.addEventListener("abort", () => r(), { once: true }));
+                await Promise.race([hold.until, aborted]);
+              }
               return p().log.poll(after, limit, signal);
             },
           },

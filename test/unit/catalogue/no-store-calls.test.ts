@@ -43,7 +43,6 @@ function withLoader(registry: Registry, at: World): void {
     server: (namespace, id) => registry.partitionOf(namespace).live().history.server(namespace, id)?.record,
     holderOf: () => undefined,
     stale: () => false,
-    partitionOf: () => 0,
   };
   const blobsOf = (namespace: string) => registry.partitionOf(namespace).deps.store.blobs;
   const definitions = createDefinitions({ blobsOf, clock: at.clock, logger: silentLogger });

@@ -31,7 +31,13 @@ describe("the first registrant of a server_id", () => {
     const first = await world.run(a.register(declare("s", ["one"]), alice));
     const watcher = await watch(b);
     for (const registry of [a, b]) {
-      for (const more of [{}, { instanceId: "instance-2" }, { validateOnly: true }, { etag: "0" }, { requestId: "r" }]) {
+      for (const more of [
+        {},
+        { instanceId: "instance-2" },
+        { validateOnly: true },
+        { etag: "0" },
+        { requestId: "r" },
+      ]) {
         await expect(world.run(registry.register(declare("s", ["two"], more), bob))).rejects.toMatchObject({
           reason: "NOT_OWNER",
           status: "ALREADY_EXISTS",
@@ -47,7 +53,10 @@ describe("the first registrant of a server_id", () => {
 
   it("is one of two who try at once on two replicas", async () => {
     const both = await world.run(
-      Promise.allSettled([a.register(declare("s", ["one"]), alice), b.register(declare("s", ["one"], { instanceId: "instance-2" }), bob)]),
+      Promise.allSettled([
+        a.register(declare("s", ["one"]), alice),
+        b.register(declare("s", ["one"], { instanceId: "instance-2" }), bob),
+      ]),
     );
     expect(both.map((r) => r.status).sort()).toEqual(["fulfilled", "rejected"]);
     expect(await ownerOf(a)).toBe(both[0]?.status === "fulfilled" ? "alice" : "bob");
@@ -79,9 +88,18 @@ describe("another's server", () => {
     const leaseId = granted?.leaseId ?? "";
     for (const stranger of [bob, who("alice", "registrant", ["other-*"])]) {
       expect(await world.run(a.renew("", lease(leaseId), stranger))).toMatchObject([{ state: "unknown-lease" }]);
-      expect(await world.run(a.deregister("", { kind: "lease", leaseId }, stranger))).toEqual({ position: undefined, removed: false });
-      for (const target of [{ kind: "server", serverId: "s" }, { kind: "tool", toolId: "s/one" }] as const)
-        await expect(world.run(b.deregister("", target, stranger))).rejects.toMatchObject({ reason: "FORBIDDEN", status: "PERMISSION_DENIED" });
+      expect(await world.run(a.deregister("", { kind: "lease", leaseId }, stranger))).toEqual({
+        position: undefined,
+        removed: false,
+      });
+      for (const target of [
+        { kind: "server", serverId: "s" },
+        { kind: "tool", toolId: "s/one" },
+      ] as const)
+        await expect(world.run(b.deregister("", target, stranger))).rejects.toMatchObject({
+          reason: "FORBIDDEN",
+          status: "PERMISSION_DENIED",
+        });
     }
     expect((await stubsOf(a)).map((s) => s.toolId)).toEqual(["s/one"]);
     expect(await world.run(a.renew("", lease(leaseId), alice))).toMatchObject([{ state: "ok" }]);

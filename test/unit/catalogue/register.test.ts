@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Registry } from "../../../src/catalogue/registry.js";
+import { everything } from "../../../src/domain/filter.js";
 import { formatRevision } from "../../../src/domain/revision.js";
 import { EMPTY_STUB } from "../../../src/domain/stub.js";
 import { declare, introspect, listingOf, stubsOf, tool, watch, World } from "../../support/replica.js";
@@ -262,5 +263,38 @@ describe("sizes", () => {
     await world.run(b.register(byDigest("instance-2")));
     expect((await stubsOf(a))[0]?.sizeBytes).toBeGreaterThan(0);
     expect(watcher.told).toEqual([]);
+  });
+});
+
+describe("one order, one answer", () => {
+  it("P1: watchers on two replicas hear all changes in the same order, whoever made them", async () => {
+    const [one, two] = [await watch(a), await watch(b)];
+    const writes = Array.from({ length: 12 }, (_, i) =>
+      (i % 2 ? a : b).register(declare(`s${i % 5}`, [tool(`t${i}`)], { instanceId: `instance-${i}` })),
+    );
+    await world.run(Promise.all(writes));
+    await world.clock.advance(100);
+    expect(one.told.length).toBeGreaterThan(12);
+    expect(two.events).toEqual(one.events);
+  });
+
+  it("P12: equal catalogues give byte-identical lists, in whatever order they came about", async () => {
+    const other = new World();
+    const c = await other.replica();
+    const sets = [
+      declare("a.b", [tool("x"), tool("y")]),
+      declare("a", ["z"], { tags: ["t"] }),
+      declare("b", [tool("m")]),
+    ];
+    for (const input of sets) await world.run(a.register(input));
+    await other.run(c.register(declare("b", ["first-something-else"])));
+    for (const input of [...sets].reverse()) await other.run(c.register(input));
+    const bytes = async (r: Registry) =>
+      Buffer.concat(
+        (await r.stubs({ filter: everything(""), pageSize: 0, pageToken: "", minRevision: "", ifRevision: "" })).frames,
+      );
+    expect((await bytes(c)).equals(await bytes(a))).toBe(true);
+    expect((await bytes(b)).equals(await bytes(a))).toBe(true);
+    await other.stop();
   });
 });

@@ -193,11 +193,18 @@ describe("a server that comes back with the list it had", () => {
     const a = await world.replica();
     world.listings.set("http://127.0.0.1:1/mcp", [tool("one")]);
     await world.run(a.register(introspect("s", "http://127.0.0.1:1/mcp")));
-    await a.listings.condition("default", "s", { reachable: false, listed: false, reason: "CONNECT_FAILED", message: "" });
+    await a.listings.condition("default", "s", {
+      reachable: false,
+      listed: false,
+      reason: "CONNECT_FAILED",
+      message: "",
+    });
     await world.clock.advance(20);
     const w = await watch(a);
     const revision = a.partitions[0]?.live().history.server("default", "s")?.record.revision ?? 0;
-    expect(await world.run(a.listings.commitListing("default", "s", listingOf([tool("one")]), revision))).toBe("unchanged");
+    expect(await world.run(a.listings.commitListing("default", "s", listingOf([tool("one")]), revision))).toBe(
+      "unchanged",
+    );
     await a.listings.condition("default", "s", { reachable: true, listed: true, reason: "", message: "" });
     await world.clock.advance(5_000);
     expect(w.told).toEqual([]);
