@@ -297,6 +297,11 @@ export class Partition {
     if (this.#awaySince !== undefined) return;
     this.#awaySince = this.deps.clock.monotonic();
     this.version++;
-    this.deps.logger.warn({ partition: this.index, err: error }, "the store does not answer; serving from memory");
+    // A store that is away is expected and told in a word; anything else is a bug and is told with its stack.
+    const away = error instanceof Fault && error.reason === "STORE_UNAVAILABLE";
+    const cause = away && error.cause instanceof Error ? error.cause.message : text;
+    const facts = away ? { partition: this.index, reason: cause } : { partition: this.index, err: error };
+    const then = this.#state.kind === "starting" ? "waiting for it" : "serving from memory";
+    this.deps.logger.warn(facts, `the store does not answer; ${then}`);
   }
 }

@@ -41,7 +41,7 @@ function hintFor(error: RegistryError): string {
     }
     case "":
       return error.code === "UNAVAILABLE" || error.code === "DEADLINE_EXCEEDED"
-        ? "Start one with `npx toolcrib`, or name another with --registry or TOOLCRIB_URL."
+        ? "Start one with `npx toolcrib`, name another with --registry or TOOLCRIB_URL, or ask `toolcrib doctor` what answers there."
         : error.code === "UNIMPLEMENTED"
           ? "Something else than a Toolcrib registry answers there, or an older one."
           : "";

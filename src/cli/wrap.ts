@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from "commander";
 import { registryTarget } from "../client/environment.js";
+import { nameReasons } from "../domain/admission/names.js";
 import type { Io } from "./io.js";
 import { CommandError, aborted, line } from "./io.js";
 import type { RegistryOptions } from "./options.js";
@@ -34,6 +35,8 @@ export function wrapCommand(io: Io, version: string, setExitCode: (code: number)
 /** Resolves with the exit code: the child's own, or 0 when it was ended from here. */
 async function wrap(io: Io, version: string, words: readonly string[], options: WrapOptions): Promise<number> {
   const [command = "", ...args] = words;
+  const wrong = nameReasons("server_id", options.id);
+  if (wrong.length > 0) throw new CommandError(wrong.map((reason) => `--id ${reason}`).join("\n"), 2);
   const kept = await start(io.ending, {
     target: registryTarget(options.registry),
     serverId: options.id,

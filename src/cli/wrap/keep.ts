@@ -93,7 +93,8 @@ function narrator(id: string, target: Target, say: (text: string) => void): (eve
     switch (event.type) {
       case "registered":
         if (away || event.listed !== listed) {
-          say(`${grouped(event.listed)} tools of ${id} are registered at ${target.address}`);
+          const tools = event.listed === 1 ? `1 tool of ${id} is` : `${grouped(event.listed)} tools of ${id} are`;
+          say(`${tools} registered at ${target.address}`);
         }
         if (event.rejected.length > 0) say(describeRejected(id, event.rejected));
         away = false;
@@ -109,13 +110,18 @@ function narrator(id: string, target: Target, say: (text: string) => void): (eve
         return;
       case "refused":
         for (const text of explain(event.error).lines) say(text);
+        say(
+          `${id} stays served here; the registry is asked again when the tools change, and where rights decide every 30 s`,
+        );
         return;
       case "superseded":
         return say("a newer instance registered other tools; its tools are the server's now");
       case "deregistered":
         return say(`${id} was deregistered at the registry: it stays served here, and out of the registry`);
       case "closed":
-        if (!event.removed) say("the registry did not hear that the server left; its lease ends by itself");
+        // What was never registered leaves nothing behind.
+        if (!event.removed && listed >= 0)
+          say("the registry did not hear that the server left; its lease ends by itself");
         return;
       case "again":
     }
