@@ -48,7 +48,7 @@ function write(node: JsonNode, text: string, out: string[]): void {
       out.push("]");
       return;
     case "string":
-      // JSON.stringify escapes as RFC 8785 asks, and lone surrogates as \udXXX instead of throwing.
+      // JSON.stringify escapes as RFC 8785 asks, and lone surrogates as an escape such as \ud83d instead of throwing.
       out.push(JSON.stringify(node.value));
       return;
     case "number":
