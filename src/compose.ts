@@ -44,8 +44,9 @@ export async function startReplica(config: Config, world: World): Promise<Replic
     const own = storePlace(config);
     const credentials = openCredentials(config, world);
     opened.push({ close: async () => credentials.close() });
-    const core = assemble(config, world, store, egressPolicy(config, own), credentials);
-    const access = openAccess(config, world, core.registry);
+    const policy = egressPolicy(config, own);
+    const core = assemble(config, world, store, policy, credentials);
+    const access = openAccess(config, world, core.registry, policy);
     opened.push(access);
     const { door, tls } = access;
     const ready = (): readonly string[] => notReady(core.registry);
@@ -125,10 +126,11 @@ interface Access {
   close(): Promise<void>;
 }
 
-function openAccess(config: Config, { log, clock }: World, registry: Registry): Access {
+function openAccess(config: Config, { log, clock, resolve }: World, registry: Registry, policy: EgressPolicy): Access {
   const { tokensFile, jwtJwks, certificatesFile, tlsCert, tlsKey, tlsClientCa } = config;
   const jwt = { issuer: config.jwtIssuer, audience: config.jwtAudience, algorithms: config.jwtAlgorithms };
-  const identity = openIdentity({ tokensFile, jwtJwks, jwt, certificatesFile }, log, () => clock.now());
+  const way = { policy, resolve };
+  const identity = openIdentity({ tokensFile, jwtJwks, jwt, certificatesFile, way }, log, () => clock.now());
   try {
     const tls = tlsCert === "" ? undefined : openTls({ cert: tlsCert, key: tlsKey, clientCa: tlsClientCa }, log);
     const close = async (): Promise<void> => {

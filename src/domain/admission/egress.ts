@@ -69,6 +69,11 @@ export function targetOf(url: URL): Target {
   return { host: url.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, ""), port };
 }
 
+/** The policy for one URL that the operator gave himself: its host counts as listed, and nothing else does. */
+export function alsoAllowing(policy: EgressPolicy, url: string): EgressPolicy {
+  return { ...policy, allow: { networks: [], names: [targetOf(new URL(url)).host] } };
+}
+
 /**
  * Why an endpoint is not dialled, as far as its text tells; undefined = nothing is known against it. A name still has to
  * show its addresses. The sentence names the host and repeats neither path nor query, which may hold secrets.

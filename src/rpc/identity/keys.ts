@@ -1,7 +1,10 @@
 /** The keys that JWTs are judged by, from a file or from their issuer, fetched again as they rotate. */
 import type { JSONWebKeySet, JWK } from "jose";
 import type { Logger } from "../../catalogue/ports.js";
+import { alsoAllowing, type EgressPolicy } from "../../domain/admission/egress.js";
 import { type Parsed, watchFiles } from "../../files/watched-file.js";
+import { createEgress, type Egress, type Resolve } from "../../upstream/egress.js";
+import { place } from "../../upstream/failures.js";
 
 export interface Keys {
   /** Undefined while they could never be fetched. */
@@ -10,6 +13,13 @@ export interface Keys {
   refresh(): Promise<boolean>;
   onChange(listener: () => void): () => void;
   close(): void;
+}
+
+/** How an issuer is reached: over the registry's one way out. */
+export interface WayOut {
+  readonly policy: EgressPolicy;
+  /** The system's resolver if unsaid. */
+  readonly resolve?: Resolve | undefined;
 }
 
 const KEYS = 100;
@@ -46,9 +56,21 @@ function keyProblems(at: string, key: unknown): string[] {
   return typeof kty === "string" ? [] : [`${at} has no kty`];
 }
 
-/** `source` is a path, or a URL: https, or http on loopback. Throws an Error when a file cannot be used at the start. */
-export function watchKeys(source: string, log: Logger): Keys {
-  return /^https?:\/\//.test(source) ? new FetchedKeys(source, log) : fileKeys(source, log);
+/**
+ * `source` is a path, or a URL: https, or http on loopback. Throws an Error when a file cannot be used at the start, and
+ * when the URL is one that is never dialled.
+ */
+export function watchKeys(source: string, log: Logger, way: WayOut): Keys {
+  return /^https?:\/\//.test(source) ? fetchedKeys(source, log, way) : fileKeys(source, log);
+}
+
+/** The operator named the URL, so its host is allowed, wherever it is; what is never dialled is not dialled for him either. */
+function fetchedKeys(url: string, log: Logger, { policy, resolve }: WayOut): Keys {
+  const egress = createEgress(alsoAllowing(policy, url), resolve);
+  const reason = egress.refusal(url);
+  if (reason === undefined) return new FetchedKeys(url, egress, log);
+  egress.close();
+  throw new Error(`--jwt-jwks (TOOLCRIB_JWT_JWKS) cannot be fetched: ${reason}`);
 }
 
 function fileKeys(path: string, log: Logger): Keys {
@@ -76,6 +98,7 @@ class FetchedKeys implements Keys {
 
   constructor(
     private readonly url: string,
+    private readonly egress: Egress,
     private readonly log: Logger,
   ) {
     this.timer = setInterval(() => void this.fetchShared(), FETCH_EVERY_MS).unref();
@@ -96,6 +119,7 @@ class FetchedKeys implements Keys {
   close(): void {
     clearInterval(this.timer);
     this.ending.abort();
+    this.egress.close();
     this.listeners.clear();
   }
 
@@ -109,7 +133,7 @@ class FetchedKeys implements Keys {
   private async fetch(): Promise<boolean> {
     this.fetchedAtMs = performance.now();
     try {
-      const content = await download(this.url, this.ending.signal);
+      const content = await download(this.egress, this.url, this.ending.signal);
       const parsed = readKeySet(content);
       if (!parsed.ok) throw new Error(parsed.problems.join("; "));
       const text = content.toString("utf8");
@@ -120,26 +144,20 @@ class FetchedKeys implements Keys {
       for (const listener of [...this.listeners]) listener();
       return true;
     } catch (error) {
-      if (!this.ending.signal.aborted)
-        this.log.error({ err: error }, "the key set cannot be fetched: known keys stay in force");
+      if (this.ending.signal.aborted) return false;
+      const meanwhile = this.current ? "known keys stay in force" : "nobody is let in by a JWT until it is";
+      this.log.error({ err: error }, `the key set cannot be fetched: ${meanwhile}`);
       return false;
     }
   }
 }
 
-async function download(url: string, ending: AbortSignal): Promise<Buffer> {
+async function download(egress: Egress, url: string, ending: AbortSignal): Promise<Buffer> {
   const signal = AbortSignal.any([ending, AbortSignal.timeout(FETCH_MS)]);
-  const response = await fetch(url, { redirect: "error", signal, headers: { accept: "application/json" } });
-  if (!response.ok || !response.body) {
-    await response.body?.cancel();
-    throw new Error(`the issuer answered HTTP ${response.status}`);
-  }
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  for await (const part of response.body) {
-    size += part.byteLength;
-    if (size > MAX_BYTES) throw new Error(`the key set has more than ${MAX_BYTES} bytes`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
+  const headers = { accept: "application/json" };
+  const response = await egress.request(url, { method: "GET", headers, purpose: "the request for the key set" }, signal);
+  if (response.status === 200) return response.read(MAX_BYTES);
+  response.discard();
+  const moved = response.status >= 300 && response.status < 400 ? ", and redirects are not followed" : "";
+  throw new Error(`${place(url)} answered the request for the key set with HTTP ${response.status}${moved}`);
 }

@@ -3,7 +3,7 @@ import type { Logger } from "../../catalogue/ports.js";
 import { type Authenticator, judgeWith, NO_IDENTITY } from "./authenticator.js";
 import { certificateJudge, watchCertificateGrants } from "./certificates.js";
 import { type JwtOptions, jwtJudge } from "./jwt.js";
-import { watchKeys } from "./keys.js";
+import { watchKeys, type WayOut } from "./keys.js";
 import { tokenJudge, watchTokens } from "./tokens.js";
 
 export interface IdentityOptions {
@@ -14,6 +14,8 @@ export interface IdentityOptions {
   readonly jwt: JwtOptions;
   /** Empty = none. */
   readonly certificatesFile: string;
+  /** To the issuer, for a key set at a URL. */
+  readonly way: WayOut;
 }
 
 interface Source {
@@ -32,10 +34,10 @@ export function openIdentity(options: IdentityOptions, log: Logger, now: () => n
     for (const source of sources) source.close();
   };
   try {
-    const { tokensFile, jwtJwks, jwt, certificatesFile } = options;
+    const { tokensFile, jwtJwks, jwt, certificatesFile, way } = options;
     const tokens = [
       ...(tokensFile ? [tokenJudge(opened(watchTokens(tokensFile, log)), now)] : []),
-      ...(jwtJwks ? [jwtJudge(opened(watchKeys(jwtJwks, log)), jwt, now)] : []),
+      ...(jwtJwks ? [jwtJudge(opened(watchKeys(jwtJwks, log, way)), jwt, now)] : []),
     ];
     const certificates = certificatesFile
       ? certificateJudge(opened(watchCertificateGrants(certificatesFile, log)), now)

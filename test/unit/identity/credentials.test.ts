@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PeerCertificate } from "node:tls";
-import { createServer } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { Fault } from "../../../src/domain/fault.js";
 import type { Principal } from "../../../src/domain/identity.js";
 import type { Authenticator, Credentials } from "../../../src/rpc/identity/authenticator.js";
@@ -13,7 +13,9 @@ import { readKeySet } from "../../../src/rpc/identity/keys.js";
 import { openIdentity } from "../../../src/rpc/identity/open.js";
 import { readTokens } from "../../../src/rpc/identity/tokens.js";
 import { AUDIENCE, entryOf, ISSUER, Issuer, newToken, seconds, writeTokens } from "../../support/identity.js";
-import { eventually } from "../../support/upstream.js";
+import { startDns } from "../../support/dns.js";
+import { eventually, localPolicy } from "../../support/upstream.js";
+import type { WayOut } from "../../../src/rpc/identity/keys.js";
 
 let folder: string;
 let log: { level: string; fields: object; message: string }[];
@@ -28,8 +30,8 @@ const logger = { debug: write("debug"), info: write("info"), warn: write("warn")
 const grants = [{ role: "reader" as const, namespaces: ["a"] }];
 const jwt = { issuer: ISSUER, audience: AUDIENCE, algorithms: ["ES256", "RS256"] };
 
-function open(files: { tokens?: string; keys?: string; certificates?: string }): Authenticator {
-  const options = { tokensFile: files.tokens ?? "", jwtJwks: files.keys ?? "", certificatesFile: files.certificates ?? "", jwt };
+function open(files: { tokens?: string; keys?: string; certificates?: string }, way: WayOut = { policy: localPolicy }): Authenticator {
+  const options = { tokensFile: files.tokens ?? "", jwtJwks: files.keys ?? "", certificatesFile: files.certificates ?? "", jwt, way };
   const identity = openIdentity(options, logger, Date.now);
   onTestFinished(() => identity.close());
   return identity;
@@ -192,6 +194,74 @@ describe("a key set at a URL", () => {
     // Within the cool-down an invented key id costs the issuer nothing.
     for (let i = 0; i < 5; i++) expect(await refusal(identity, withToken(await issuer.sign({}, { kid: `k${i}` })))).toMatch(/does not know/);
     expect(asked).toBe(before);
+  });
+});
+
+describe("a key set at a URL goes the registry's one way out", () => {
+  const closed = { ...localPolicy, inside: "closed" as const };
+
+  /** An issuer that answers as it is told; `told` waits for the error that the registry logs of it. */
+  async function issuerAt(listener: RequestListener): Promise<{ url: string; port: number }> {
+    const server = createServer(listener);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const { port } = server.address() as AddressInfo;
+    return { url: `http://127.0.0.1:${port}/jwks`, port };
+  }
+
+  async function told(): Promise<string> {
+    const [first] = await eventually(() => log.filter((l) => l.level === "error"), (errors) => errors.length > 0);
+    expect(first?.message).toBe("the key set cannot be fetched: nobody is let in by a JWT until it is");
+    return (first?.fields as { err: Error }).err.message;
+  }
+
+  it("to the host that the operator named, though the policy is closed to it otherwise", async () => {
+    const issuer = await Issuer.create();
+    const { url, port } = await issuerAt((_request, response) => response.end(JSON.stringify(issuer.jwks)));
+    const dns = await startDns({ localhost: ["127.0.0.1"] });
+    for (const keys of [url, `http://localhost:${port}/jwks`]) {
+      const identity = open({ keys }, { policy: closed, resolve: dns.resolve });
+      await eventually(async () => judge(identity, withToken(await issuer.sign())).catch(() => undefined), (p) => p?.id === "jwt-user");
+    }
+    expect(dns.asked).toContain("localhost");
+  });
+
+  it.each([
+    ["https://169.254.169.254/jwks", "169.254.169.254 is a cloud metadata address, which is never dialled"],
+    ["https://0xA9FEA9FE/jwks", "is a cloud metadata address"],
+    ["https://metadata.google.internal/jwks", "is a cloud metadata address"],
+    ["https://issuer.example:6379/jwks", "port 6379 (Redis) is never dialled"],
+  ])("%s is refused at the start", (keys, says) => {
+    expect(() => open({ keys })).toThrow(`--jwt-jwks (TOOLCRIB_JWT_JWKS) cannot be fetched: `);
+    expect(() => open({ keys })).toThrow(says);
+  });
+
+  it("and not to a name that resolves to metadata", async () => {
+    const dns = await startDns({ "issuer.test": ["169.254.169.254"] });
+    open({ keys: "https://issuer.test/jwks" }, { policy: closed, resolve: dns.resolve });
+    expect(await told()).toContain("issuer.test resolves to a cloud metadata address");
+  });
+
+  it.each<[string, RequestListener, string]>([
+    ["a redirect", (_request, response) => void response.writeHead(302, { location: "http://169.254.169.254/" }).end(), "with HTTP 302, and redirects are not followed"],
+    ["more than it may hold", (_request, response) => void response.end(" ".repeat(300_000)), "answered the request for the key set with more than 262144 bytes"],
+    ["what is compressed", (_request, response) => void response.writeHead(200, { "content-encoding": "gzip" }).end("x"), "sent gzip although identity was asked for"],
+    ["64 KiB of headers", (_request, response) => void response.writeHead(200, { "x-noise": "n".repeat(65_536) }).end("{}"), "bytes of headers"],
+  ])("%s is not taken", async (_what, listener, says) => {
+    open({ keys: (await issuerAt(listener)).url });
+    expect(await told()).toContain(says);
+  });
+
+  it("and by no proxy", async () => {
+    const issuer = await Issuer.create();
+    const { url } = await issuerAt((_request, response) => response.end(JSON.stringify(issuer.jwks)));
+    for (const name of ["HTTP_PROXY", "http_proxy", "ALL_PROXY"]) vi.stubEnv(name, "http://127.0.0.1:9");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const identity = open({ keys: url });
+    await eventually(async () => judge(identity, withToken(await issuer.sign())).catch(() => undefined), (p) => p?.id === "jwt-user");
   });
 });
 
