@@ -1,9 +1,10 @@
 /** The use-cases as transports see them: plain values in, plain values or stored bytes out, `Fault` thrown. */
 import type { Filter } from "../domain/filter.js";
 import type { Fault } from "../domain/fault.js";
+import type { Probing } from "../domain/health/probing.js";
 import type { Principal } from "../domain/identity.js";
 import type { Position } from "../domain/revision.js";
-import type { Availability, ServerRecord, Tool } from "../domain/server.js";
+import type { Availability, ServerRecord, Tool, Transport } from "../domain/server.js";
 import type { StubFields } from "../domain/stub.js";
 
 /** A label as a registrant sends it: everything but what the registry fills in. */
@@ -29,6 +30,7 @@ export interface RegisterInput {
   readonly serverId: string;
   readonly instanceId: string;
   readonly endpoint: string;
+  readonly transport: Transport;
   readonly title: string;
   readonly tags: readonly string[];
   /** ttlMs undefined = the default length. */
@@ -42,6 +44,7 @@ export interface RegisterInput {
   /** Name of an upstream credential; empty = none. */
   readonly credential: string;
   readonly sharePrivate: boolean;
+  readonly probing: Probing;
 }
 
 export interface ToolOutcome {
@@ -112,6 +115,29 @@ export interface ServersPage {
   readonly nextPageToken: string;
   readonly position: Position;
   readonly stale: boolean;
+}
+
+/** One server as this replica holds it. */
+export interface ServerRead {
+  readonly server: ServerRecord;
+  readonly position: Position;
+  readonly stale: boolean;
+}
+
+/** What a replica that looks after a server knows of it beyond the published record. */
+export interface LiveHealth {
+  readonly halfOpen: boolean;
+  /** ms since the epoch; undefined: nobody looks. */
+  readonly nextProbeMs: number | undefined;
+}
+
+/** Why this replica acts with care now. */
+export interface Notice {
+  readonly kind: "brake" | "panic" | "healing";
+  /** For operators. */
+  readonly message: string;
+  /** ms since the epoch. */
+  readonly sinceMs: number;
 }
 
 export type SchemaView = "full" | "input-only" | "compact";
@@ -218,11 +244,10 @@ export interface RegistryApi {
   deregister(namespace: string, target: DeregisterTarget, caller?: Principal): Promise<DeregisterOutput>;
   stubs(query: StubsQuery): Promise<StubsPage>;
   servers(q: { namespace: string; pageSize: number; pageToken: string; minRevision: string }): Promise<ServersPage>;
-  server(q: {
-    namespace: string;
-    serverId: string;
-    minRevision: string;
-  }): Promise<{ server: ServerRecord; position: Position; stale: boolean }>;
+  server(q: { namespace: string; serverId: string; minRevision: string }): Promise<ServerRead>;
+  /** Undefined where another replica looks after the server, or nobody does. */
+  health(namespace: string, serverId: string): LiveHealth | undefined;
+  notices(namespace: string): readonly Notice[];
   schema(q: {
     namespace: string;
     key: SchemaKey;

@@ -4,7 +4,7 @@ import { nameViolations } from "../domain/admission/names.js";
 import { checkRegister } from "../domain/admission/register.js";
 import { EVERYBODY, type Principal } from "../domain/identity.js";
 import { DEFAULT_NAMESPACE } from "../domain/ids.js";
-import type { RegistryApi, SchemaLoader, WatchCodec, WatchInput, WatchSink } from "./api.js";
+import type { LiveHealth, Notice, RegistryApi, SchemaLoader, WatchCodec, WatchInput, WatchSink } from "./api.js";
 import { startBackground } from "./background.js";
 import { ConditionPublisher } from "./conditions.js";
 import type { Deps } from "./deps.js";
@@ -47,6 +47,8 @@ export class Registry implements RegistryApi {
   readonly #stop = new AbortController();
   #background: Promise<unknown> = Promise.resolve();
   #loader: SchemaLoader | undefined;
+  #health: RegistryApi["health"] | undefined;
+  #notices: RegistryApi["notices"] | undefined;
   #draining: Fault | undefined;
 
   constructor(private readonly options: RegistryOptions) {
@@ -78,6 +80,12 @@ export class Registry implements RegistryApi {
   /** The loader reads the catalogue, so it can only be made after it. */
   useLoader(loader: SchemaLoader): void {
     this.#loader = loader;
+  }
+
+  /** Who looks after servers reads the catalogue, too. */
+  useHealth(health: RegistryApi["health"], notices: RegistryApi["notices"]): void {
+    this.#health = health;
+    this.#notices = notices;
   }
 
   start(): void {
@@ -169,6 +177,14 @@ export class Registry implements RegistryApi {
   async server(q: Parameters<RegistryApi["server"]>[0]) {
     const namespace = namespaceOf(q.namespace);
     return readServer(this.partitionOf(namespace), { ...q, namespace });
+  }
+
+  health(namespace: string, serverId: string): LiveHealth | undefined {
+    return this.#health?.(namespace, serverId);
+  }
+
+  notices(namespace: string): readonly Notice[] {
+    return this.#notices?.(namespaceOf(namespace)) ?? [];
   }
 
   async schema(q: Parameters<RegistryApi["schema"]>[0]) {

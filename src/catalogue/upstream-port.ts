@@ -1,5 +1,5 @@
 /** MCP servers as the rooms above `upstream` see them. */
-import type { Instance, RejectedTool } from "../domain/server.js";
+import type { Instance, RejectedTool, Transport } from "../domain/server.js";
 import type { StubFields } from "../domain/stub.js";
 
 /** One tool of a listing that can be listed. */
@@ -65,30 +65,43 @@ export interface CredentialUse {
 /** How an instance is dialled. */
 export interface Dial {
   readonly endpoint: string;
+  readonly transport: Transport;
   /** Undefined: the server is shown none. */
   readonly credential: CredentialUse | undefined;
 }
 
-export function dialOf(namespace: string, instance: Pick<Instance, "endpoint" | "credential" | "sharePrivate">): Dial {
-  const { endpoint, credential: name, sharePrivate } = instance;
-  return { endpoint, credential: name === "" ? undefined : { name, namespace, sharePrivate } };
+export function dialOf(
+  namespace: string,
+  instance: Pick<Instance, "endpoint" | "transport" | "credential" | "sharePrivate">,
+): Dial {
+  const { endpoint, transport, credential: name, sharePrivate } = instance;
+  return { endpoint, transport, credential: name === "" ? undefined : { name, namespace, sharePrivate } };
 }
 
 export function sameDial(a: Dial, b: Dial): boolean {
   const [one, other] = [a.credential, b.credential];
-  if (a.endpoint !== b.endpoint) return false;
+  if (a.endpoint !== b.endpoint || a.transport !== b.transport) return false;
   return one?.name === other?.name && one?.namespace === other?.namespace && one?.sharePrivate === other?.sharePrivate;
 }
 
 export interface Upstream {
-  /** Walks the whole list. Rejects with UpstreamError. Era and session are remembered per endpoint and credential. */
-  list(endpoint: string, signal: AbortSignal, credential?: CredentialUse): Promise<Listing>;
   /**
-   * Holds the server's change notices (GET stream of the older era, `subscriptions/listen` of 2026-07-28) and calls
+   * Walks the whole list. Rejects with UpstreamError. Era, transport and session are remembered per endpoint and
+   * credential. Over Streamable HTTP, which is what no transport means, HTTP+SSE is tried where the server refuses.
+   */
+  list(endpoint: string, signal: AbortSignal, credential?: CredentialUse, transport?: Transport): Promise<Listing>;
+  /**
+   * Holds the server's change notices (GET stream of the older eras, `subscriptions/listen` of 2026-07-28) and calls
    * `onChanged` for each, and once whenever the stream was (re)opened after the first time, as notices may have been lost.
    * Resolves when the signal aborts; rejects with UpstreamError when the stream ends or cannot be opened.
    */
-  subscribe(endpoint: string, onChanged: () => void, signal: AbortSignal, credential?: CredentialUse): Promise<void>;
+  subscribe(
+    endpoint: string,
+    onChanged: () => void,
+    signal: AbortSignal,
+    credential?: CredentialUse,
+    transport?: Transport,
+  ): Promise<void>;
   /** Whether egress allows dialling it; undefined = yes, else a sentence saying what to set. */
   refusal(endpoint: string): string | undefined;
   /** Why this credential may not be shown to this endpoint; undefined = it may. Unknown and foreign ones read alike. */

@@ -2,7 +2,7 @@ import type { Availability, ServerHeader, ServerRecord, Tool } from "./server.js
 import { compareText } from "./ids.js";
 
 /** Why a revision was made. */
-export type Cause = "register" | "deregister" | "expire" | "listing" | "condition" | "learned";
+export type Cause = "register" | "deregister" | "expire" | "listing" | "condition" | "learned" | "isolate" | "resume";
 
 /** What one revision did to one tool. Whole values, so that events need no other state (P4). */
 export interface ToolChange {

@@ -47,6 +47,9 @@ export const STATUS_OF = {
   FORBIDDEN: "PERMISSION_DENIED",
   NOT_OWNER: "ALREADY_EXISTS",
   UNKNOWN_CREDENTIAL: "FAILED_PRECONDITION",
+  BREAKER_OPEN: "UNAVAILABLE",
+  SERVER_ISOLATED: "UNAVAILABLE",
+  OVERLOADED: "UNAVAILABLE",
 } as const satisfies Record<string, StatusName>;
 
 export type ErrorReasonName = keyof typeof STATUS_OF;

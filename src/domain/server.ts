@@ -1,8 +1,11 @@
 /** The state of one MCP server in the catalogue. Values are immutable; a change makes a new one. */
+import type { Probing } from "./health/probing.js";
 
 export type Availability = "available" | "unavailable";
 export type ToolSource = "declared" | "introspected";
 export type Retention = "leased" | "standing";
+/** `http-sse` is that of MCP 2024-11-05: a GET stream that names where to post. */
+export type Transport = "streamable-http" | "http-sse";
 
 /** One listed tool: its encoded label and the few decoded facts that filters and loads need. */
 export interface Tool {
@@ -24,7 +27,7 @@ export interface Instance {
   readonly leaseId: string;
   /** Empty if the instance is never dialled. */
   readonly endpoint: string;
-  readonly transport: "streamable-http";
+  readonly transport: Transport;
   /** What it registered; the digest of an introspect offer is empty. */
   readonly setDigest: string;
   /** 0 for standing. */
@@ -38,15 +41,29 @@ export interface Instance {
   readonly credential: string;
   /** A list that it gave because of the credential, and marked private, may be listed all the same. */
   readonly sharePrivate: boolean;
+  /** Whether calls are likely to reach it. */
+  readonly availability: Availability;
+  readonly probing: Probing;
 }
+
+/** The breaker as everybody sees it. Half-open is a matter of seconds and of one replica, and so is not published. */
+export type PublishedBreaker =
+  | { readonly kind: "closed" }
+  | { readonly kind: "open"; readonly sinceMs: number; readonly untilMs: number; readonly attempt: number }
+  | { readonly kind: "isolated"; readonly sinceMs: number; readonly by: string; readonly why: string };
+
+export const BREAKER_CLOSED: PublishedBreaker = Object.freeze({ kind: "closed" });
 
 export interface RejectedTool {
   readonly name: string;
   readonly reasons: readonly string[];
 }
 
+export const CONDITION_TYPES = ["Reachable", "Listed", "AuthRequired", "Slow", "Flapping", "Draining"] as const;
+
 export interface Condition {
-  readonly type: "Reachable" | "Listed";
+  /** The first two are always said once they are known; the others only while they hold. */
+  readonly type: (typeof CONDITION_TYPES)[number];
   readonly status: "true" | "false" | "unknown";
   /** A word such as `CONNECT_FAILED`. */
   readonly reason: string;
@@ -65,6 +82,7 @@ export interface ServerHeader {
   /** Newest Register last: its set is the server's set, and loads ask it first. */
   readonly instances: readonly Instance[];
   readonly availability: Availability;
+  readonly breaker: PublishedBreaker;
   readonly conditions: readonly Condition[];
   /** At most LIMITS.rejectedKept of them. */
   readonly rejected: readonly RejectedTool[];

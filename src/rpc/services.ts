@@ -17,7 +17,7 @@ import {
   toRenewals,
   toTarget,
 } from "./translate/register.js";
-import { fromRecord, fromRecords } from "./translate/server.js";
+import { fromNotices, fromRecord, fromRecords } from "./translate/server.js";
 
 export const SERVICE = wire.RegistryService.typeName;
 export const WATCH = `/${SERVICE}/Watch`;
@@ -130,13 +130,15 @@ const ListServers = method(
   wire.ListServersResponseSchema,
   "refused",
   async (api, request) => {
-    const { servers, nextPageToken, position, stale } = await api.servers(toServersQuery(request));
+    const query = toServersQuery(request);
+    const { servers, nextPageToken, position, stale } = await api.servers(query);
     const body = {
       $typeName: wire.ListServersResponseSchema.typeName,
-      servers: fromRecords(servers, position),
+      servers: fromRecords(servers, position, api),
       nextPageToken,
       revision: formatRevision(position),
       stale,
+      notices: fromNotices(api.notices(query.namespace)),
     } as const;
     return encode(wire.ListServersResponseSchema, body, stale);
   },
@@ -146,7 +148,7 @@ const GetServer = method(wire.GetServerRequestSchema, wire.GetServerResponseSche
   const { server, position, stale } = await api.server(toServerQuery(request));
   const body = {
     $typeName: wire.GetServerResponseSchema.typeName,
-    server: fromRecord(server, position),
+    server: fromRecord(server, position, api),
     revision: formatRevision(position),
     stale,
   } as const;

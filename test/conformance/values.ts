@@ -88,6 +88,8 @@ export function instance(instanceId: string, leaseId: string): Instance {
     introspect: false,
     credential: "vault",
     sharePrivate: true,
+    availability: "unavailable",
+    probing: { intervalMs: 60_000, timeoutMs: 700, fall: 4, rise: 3, off: true },
   };
 }
 
@@ -106,6 +108,7 @@ export function record(
       retention: "leased",
       instances,
       availability: "available",
+      breaker: { kind: "open", sinceMs: 11, untilMs: 22, attempt: 3 },
       conditions: [{ type: "Listed", status: "true", reason: "OK", message: "listed", sinceMs: 5 }],
       rejected: [{ name: "bad", reasons: ["why"] }],
       rejectedCount: 1,

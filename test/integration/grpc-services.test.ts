@@ -1,3 +1,4 @@
+import { DEFAULT_PROBING } from "../../src/domain/health/probing.js";
 import { toBinary, create } from "@bufbuild/protobuf";
 import * as grpc from "@grpc/grpc-js";
 import { afterEach, describe, expect, it } from "vitest";
@@ -106,6 +107,7 @@ describe("RegistryService, by a client that loads the .proto at run time", () =>
       strict: true,
       credential: "vault",
       sharePrivate: true,
+      probing: DEFAULT_PROBING,
     });
     expect(answer).toMatchObject({
       revision: formatRevision(POSITION),
@@ -277,9 +279,12 @@ describe("RegistryService, by a client that loads the .proto at run time", () =>
             introspect: true,
             credential: "vault",
             sharePrivate: false,
+            availability: "available",
+            probing: DEFAULT_PROBING,
           },
         ],
         availability: "unavailable",
+        breaker: { kind: "open", sinceMs: 1_500, untilMs: 9_000, attempt: 2 },
         conditions: [{ type: "Listed", status: "false", reason: "CONNECT_FAILED", message: "refused", sinceMs: 2_000 }],
         rejected: Array.from({ length: rejected }, (_, i) => ({ name: `r${i}`, reasons: ["bad"] })),
         rejectedCount: rejected,

@@ -66,6 +66,8 @@ export function plainApi(watches: Watching[]): RegistryApi {
     }),
     renew: async (_namespace, leases) => leases.map((l) => ({ leaseId: l.leaseId, state: "ok", renewAfterMs: 10_000 })),
     deregister: async () => ({ position: undefined, removed: false }),
+    health: () => undefined,
+    notices: () => [],
     stubs: async () => ({
       frames: [],
       nextPageToken: "",

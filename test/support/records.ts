@@ -1,4 +1,6 @@
 /** Servers, listings and an upstream made of plain values, for tests that hold time still. */
+import { DEFAULT_PROBING } from "../../src/domain/health/probing.js";
+import { BREAKER_CLOSED } from "../../src/domain/server.js";
 import type { Blob, Blobs, Logger, Notes } from "../../src/catalogue/ports.js";
 import type { Listing, Upstream } from "../../src/catalogue/upstream-port.js";
 import { UpstreamError } from "../../src/catalogue/upstream-port.js";
@@ -70,6 +72,8 @@ export function instanceOf(facts: Partial<Instance> = {}): Instance {
     introspect: false,
     credential: "",
     sharePrivate: false,
+    availability: "available",
+    probing: DEFAULT_PROBING,
     ...facts,
   };
 }
@@ -84,6 +88,7 @@ export function recordOf(tools: readonly Tool[], facts: Partial<ServerHeader> = 
     retention: "standing",
     instances: [instanceOf()],
     availability: "available",
+    breaker: BREAKER_CLOSED,
     conditions: [],
     rejected: [],
     rejectedCount: 0,

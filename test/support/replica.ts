@@ -1,4 +1,5 @@
 /** One replica of the catalogue on a memory store and a clock that stands still. */
+import { DEFAULT_PROBING } from "../../src/domain/health/probing.js";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { RegisterInput, WatchHandle } from "../../src/catalogue/api.js";
 import type { Store } from "../../src/catalogue/ports.js";
@@ -129,6 +130,7 @@ export function declare(
     serverId,
     instanceId: "instance-1",
     endpoint: "http://127.0.0.1:9/mcp",
+    transport: "streamable-http",
     title: "",
     tags: [],
     retention: { kind: "leased", ttlMs: undefined },
@@ -147,6 +149,7 @@ export function declare(
     strict: false,
     credential: "",
     sharePrivate: false,
+    probing: DEFAULT_PROBING,
     ...more,
   };
 }

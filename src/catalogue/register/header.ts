@@ -1,7 +1,9 @@
 import type { RegisterInput } from "../api.js";
 import { sortedSet } from "../../domain/filter.js";
+import { sameProbing } from "../../domain/health/probing.js";
 import { LIMITS } from "../../domain/limits.js";
-import type { Condition, Instance, RejectedTool, ServerHeader, ServerRecord } from "../../domain/server.js";
+import { BREAKER_CLOSED } from "../../domain/server.js";
+import type { Condition, Instance, PublishedBreaker, RejectedTool, ServerHeader, ServerRecord } from "../../domain/server.js";
 
 /** A standing registration without an instance id has this one: registering it again updates it. */
 export const STANDING_INSTANCE = "standing";
@@ -26,7 +28,7 @@ export function nextInstance(
     instanceId: instanceIdOf(input),
     leaseId,
     endpoint: input.endpoint,
-    transport: "streamable-http",
+    transport: input.transport,
     setDigest,
     ttlMs: ttlOf(input),
     registeredAtMs: known?.registeredAtMs ?? nowMs,
@@ -35,6 +37,9 @@ export function nextInstance(
     introspect: input.offer.kind === "introspect",
     credential: input.credential,
     sharePrivate: input.sharePrivate,
+    // A registration is news from the server itself: it is there until a probe says otherwise.
+    availability: "available",
+    probing: input.probing,
   };
 }
 
@@ -43,11 +48,13 @@ export function sameInstance(a: Instance, b: Instance): boolean {
   return (
     a.leaseId === b.leaseId &&
     a.endpoint === b.endpoint &&
+    a.transport === b.transport &&
     a.setDigest === b.setDigest &&
     a.ttlMs === b.ttlMs &&
     a.introspect === b.introspect &&
     a.credential === b.credential &&
-    a.sharePrivate === b.sharePrivate
+    a.sharePrivate === b.sharePrivate &&
+    sameProbing(a.probing, b.probing)
   );
 }
 
@@ -69,6 +76,7 @@ export function nextHeader(
   owner: string,
   instances: readonly Instance[],
   offer: OfferPart,
+  before: PublishedBreaker,
 ): ServerHeader {
   return {
     namespace,
@@ -81,7 +89,17 @@ export function nextHeader(
     instances,
     owner,
     ...offer,
+    ...breakerAfter(offer.availability, before),
   };
+}
+
+/** Only its operator puts an isolated server back. A server that comes with its tools closes its breaker; probes say if it should not. */
+function breakerAfter(
+  availability: ServerHeader["availability"],
+  before: PublishedBreaker,
+): Pick<ServerHeader, "availability" | "breaker"> {
+  if (before.kind === "isolated") return { availability: "unavailable", breaker: before };
+  return { availability, breaker: availability === "available" ? BREAKER_CLOSED : before };
 }
 
 /** The newest Register last. */

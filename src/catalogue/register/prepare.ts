@@ -5,7 +5,7 @@ import type { DeclaredTool, RegisterInput, ToolOutcome } from "../api.js";
 import type { Deps } from "../deps.js";
 import type { Blob } from "../ports.js";
 import { FAILURE_WORDS } from "../failure-words.js";
-import { type CredentialUse, dialOf, type Listing, sameDial, UpstreamError } from "../upstream-port.js";
+import { type CredentialUse, type Dial, dialOf, type Listing, sameDial, UpstreamError } from "../upstream-port.js";
 import { type DeclaredSet, outcomesOf, readDeclared } from "./declared.js";
 import { instanceIdOf, type OfferPart, withCondition } from "./header.js";
 import { withKnown } from "./known.js";
@@ -29,14 +29,15 @@ export async function prepareOffer(
   input: RegisterInput,
   known: ServerRecord | undefined,
 ): Promise<PreparedOffer> {
-  const { endpoint, credential } = dialOf(namespace, input);
+  const dial = dialOf(namespace, input);
+  const { endpoint, transport, credential } = dial;
   if (credential) refuseCredential(deps, input, credential);
   if (input.offer.kind === "declared") return declaredOffer(deps, input, input.offer.tools);
   refuseEgress(deps, input);
   const before = known && instanceBefore(known, input);
-  const moved = before && !sameDial(dialOf(namespace, { ...before, endpoint }), { endpoint, credential });
+  const moved = before && !sameDial(dialOf(namespace, { ...before, endpoint, transport }), dial);
   if (known?.header.source === "introspected" && !known.header.pending && !moved) return knownOffer();
-  const first = await firstListing(deps, endpoint, credential);
+  const first = await firstListing(deps, dial);
   // A name shows only now where it leads; a server that may not be dialled will not come up by waiting.
   if (first.kind === "failed" && first.error.kind === "egress") throw egressDenied(input, first.error.message);
   if (first.kind === "failed" && first.error.kind === "credential") throw unknownCredential(input, first.error.message);
@@ -184,12 +185,11 @@ function instanceBefore({ header }: ServerRecord, input: RegisterInput): Instanc
 
 async function firstListing(
   deps: Deps,
-  endpoint: string,
-  credential: CredentialUse | undefined,
+  { endpoint, credential, transport }: Dial,
 ): Promise<FirstListing> {
   const signal = AbortSignal.timeout(FIRST_LISTING_MS);
   try {
-    return { kind: "listed", listing: await deps.upstream.list(endpoint, signal, credential) };
+    return { kind: "listed", listing: await deps.upstream.list(endpoint, signal, credential, transport) };
   } catch (error) {
     if (error instanceof UpstreamError) return { kind: "failed", error };
     throw error;

@@ -3,7 +3,7 @@ import { Fault } from "../../domain/fault.js";
 import { mayTouch, ownerAfter, type Principal } from "../../domain/identity.js";
 import { makeLeaseId, renewAfterMs } from "../../domain/lease.js";
 import { LIMITS } from "../../domain/limits.js";
-import { etagOf, type Instance, type ServerRecord, type Tool } from "../../domain/server.js";
+import { BREAKER_CLOSED, etagOf, type Instance, type ServerRecord, type Tool } from "../../domain/server.js";
 import type { LeaseGrant, RegisterInput, RegisterOutput, ToolOutcome } from "../api.js";
 import type { Deps } from "../deps.js";
 import type { LeaseEffect } from "../ports.js";
@@ -139,12 +139,19 @@ async function step(
   const keepLease = known !== undefined && known.leaseId !== "" && leased && (await leaseLives(writes, known));
   const leaseId = keepLease ? known.leaseId : leased ? makeLeaseId(partition.index, partition.deps.random.id()) : "";
   const instance = { ...candidate, leaseId };
-  const header = nextHeader(input, namespace, owner, withInstance(record, instance), part);
+  const header = nextHeader(input, namespace, owner, withInstance(record, instance), part, breakerOf(writes, namespace, input.serverId, record));
   return {
     kind: "commit",
     step: { cause: "register", next: { header, tools }, leases: leaseEffects(namespace, input, instance, known) },
     value: { record: undefined, instance, tools: outcomes, pending: header.pending },
   };
+}
+
+/** After a broken chain the replicas that remember it keep an isolated server isolated, though its record is gone. */
+function breakerOf(writes: Writes, namespace: string, serverId: string, record: ServerRecord | undefined) {
+  const { state } = writes.partition;
+  const lost = state.kind === "growing" ? state.old.history.server(namespace, serverId)?.record : undefined;
+  return (record ?? lost)?.header.breaker ?? BREAKER_CLOSED;
 }
 
 function unchanged(

@@ -41,8 +41,8 @@ export class Watcher {
     this.#pendingToken = opening.kind === "resume" || opening.resumable ? token : "";
     this.#pending =
       opening.kind === "resume" ? [] : [...messages.snapshot(f), messages.snapshotEnd(start, f, opening.resumable)];
-    // A resumed watcher learns at once how far it is.
-    this.#bookmarkDue = opening.kind === "resume";
+    // A watcher learns at once how far it is, and one that only has a list whether that list is current.
+    this.#bookmarkDue = true;
   }
 
   /** Behind because its transport is full. */

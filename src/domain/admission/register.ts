@@ -1,4 +1,5 @@
 import type { Violation } from "../fault.js";
+import { PROBE_LIMITS, type Probing } from "../health/probing.js";
 import { LIMITS } from "../limits.js";
 import { endpointViolations } from "./endpoint.js";
 import { nameViolations, requestIdReasons } from "./names.js";
@@ -25,6 +26,7 @@ export interface RegisterShape {
   readonly allowEmpty: boolean;
   /** Empty = none. */
   readonly credential: string;
+  readonly probing: Probing;
 }
 
 /**
@@ -44,6 +46,7 @@ export function checkRegister(input: RegisterShape): Violation[] {
     ...etagViolations(input.etag),
     ...requestIdViolations(input.requestId),
     ...credentialViolations(input),
+    ...probingViolations(input.probing),
   ];
 }
 
@@ -126,6 +129,23 @@ function credentialViolations({ credential, endpoint }: RegisterShape): Violatio
   if (credential === "") return [];
   if (endpoint !== "") return nameViolations("credential", "credential", credential);
   return [{ field: "credential", description: "is set, but without an endpoint nobody would be shown it: leave it out" }];
+}
+
+const PROBE_FIELDS = [
+  ["intervalMs", "probe.interval", " ms"],
+  ["timeoutMs", "probe.timeout", " ms"],
+  ["fall", "probe.fall", ""],
+  ["rise", "probe.rise", ""],
+] as const;
+
+function probingViolations(probing: Probing): Violation[] {
+  return PROBE_FIELDS.flatMap(([key, field, unit]) => {
+    const value = probing[key];
+    const { min, max } = PROBE_LIMITS[key];
+    if (value === 0 || (value >= min && value <= max)) return [];
+    const description = `is ${value}${unit}, and lies between ${min} and ${max}${unit}: leave it out for the registry's own`;
+    return [{ field, description }];
+  });
 }
 
 function etagViolations(etag: string): Violation[] {

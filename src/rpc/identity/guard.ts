@@ -62,6 +62,14 @@ export class GuardedApi implements RegistryApi {
     return this.api.server(this.seen(query));
   }
 
+  health(namespace: string, serverId: string): Result<"health"> {
+    return this.api.health(namespace, serverId);
+  }
+
+  notices(namespace: string): Result<"notices"> {
+    return this.api.notices(nameOf(namespace));
+  }
+
   schema(query: Args<"schema">[0]): Result<"schema"> {
     return this.api.schema(this.seen(query));
   }

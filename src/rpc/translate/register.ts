@@ -1,6 +1,6 @@
 /** Register, Renew, Deregister: between protobuf and the use-cases' values. What a value may be is decided there. */
 import { create } from "@bufbuild/protobuf";
-import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, durationMs } from "@bufbuild/protobuf/wkt";
 import type {
   DeclaredLabel,
   DeclaredTool,
@@ -14,6 +14,7 @@ import type {
   ToolOutcome,
 } from "../../catalogue/api.js";
 import { checkRegister } from "../../domain/admission/register.js";
+import { DEFAULT_PROBING, type Probing } from "../../domain/health/probing.js";
 import { invalidRequest } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
 import { formatRevision } from "../../domain/revision.js";
@@ -35,7 +36,7 @@ import {
   ToolResultSchema,
   ToolResult_Outcome,
 } from "../../gen/toolcrib/v1/registry_service_pb.js";
-import { Transport } from "../../gen/toolcrib/v1/server_pb.js";
+import { type ProbeSettings, Transport } from "../../gen/toolcrib/v1/server_pb.js";
 import type {
   AnnotationHints as WireHints,
   Precondition as WirePrecondition,
@@ -43,16 +44,22 @@ import type {
 } from "../../gen/toolcrib/v1/stub_pb.js";
 import { Checks } from "./checks.js";
 
+const TRANSPORT: ReadonlyMap<Transport, RegisterInput["transport"]> = new Map([
+  [Transport.UNSPECIFIED, "streamable-http"],
+  [Transport.STREAMABLE_HTTP, "streamable-http"],
+  [Transport.HTTP_SSE, "http-sse"],
+]);
+
 export function toRegisterInput(request: RegisterRequest): RegisterInput {
   const checks = new Checks();
-  if (request.transport !== Transport.UNSPECIFIED && request.transport !== Transport.STREAMABLE_HTTP) {
-    checks.add("transport", `${String(request.transport)} is not a value of Transport`);
-  }
+  const transport = TRANSPORT.get(request.transport);
+  if (!transport) checks.add("transport", `${String(request.transport)} is not a value of Transport`);
   const input = {
     namespace: request.namespace,
     serverId: request.serverId,
     instanceId: request.instanceId,
     endpoint: request.endpoint,
+    transport: transport ?? "streamable-http",
     title: request.title,
     tags: request.tags,
     retention: toRetention(request.retention),
@@ -64,10 +71,17 @@ export function toRegisterInput(request: RegisterRequest): RegisterInput {
     strict: request.strict,
     credential: request.credential,
     sharePrivate: request.sharePrivate,
+    probing: toProbing(request.probe),
   };
   // What only the wire can get wrong is told together with all the rest.
   if (checks.violations.length > 0) throw invalidRequest([...checks.violations, ...checkRegister(input)]);
   return input;
+}
+
+function toProbing(probe: ProbeSettings | undefined): Probing {
+  if (!probe) return DEFAULT_PROBING;
+  const { interval, timeout, fall, rise, off } = probe;
+  return { intervalMs: interval ? durationMs(interval) : 0, timeoutMs: timeout ? durationMs(timeout) : 0, fall, rise, off };
 }
 
 function toRetention(retention: RegisterRequest["retention"]): RegisterInput["retention"] {

@@ -1,21 +1,29 @@
 /** A server's record as readers see it. */
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Notice, RegistryApi } from "../../catalogue/api.js";
+import { DEFAULT_PROBING, type Probing, sameProbing } from "../../domain/health/probing.js";
 import { LIMITS } from "../../domain/limits.js";
 import { type Position, formatRevision } from "../../domain/revision.js";
 import {
   type Availability,
   type Condition,
   type Instance,
+  type PublishedBreaker,
   type RejectedTool,
   type ServerRecord,
   etagOf,
 } from "../../domain/server.js";
+import { NoticeSchema, Notice_Kind, type Notice as WireNotice } from "../../gen/toolcrib/v1/registry_service_pb.js";
 import {
+  type Breaker,
+  BreakerSchema,
+  BreakerState,
   ConditionSchema,
   ConditionStatus,
   ConditionType,
   InstanceSchema,
+  ProbeSettingsSchema,
   RejectedToolSchema,
   Retention,
   type Server,
@@ -35,6 +43,10 @@ export const AVAILABILITY: Readonly<Record<Availability, WireAvailability>> = {
 const CONDITION_TYPE: Readonly<Record<Condition["type"], ConditionType>> = {
   Reachable: ConditionType.REACHABLE,
   Listed: ConditionType.LISTED,
+  AuthRequired: ConditionType.AUTH_REQUIRED,
+  Slow: ConditionType.SLOW,
+  Flapping: ConditionType.FLAPPING,
+  Draining: ConditionType.DRAINING,
 };
 
 const CONDITION_STATUS: Readonly<Record<Condition["status"], ConditionStatus>> = {
@@ -50,9 +62,12 @@ const CONDITION_STATUS: Readonly<Record<Condition["status"], ConditionStatus>> =
 export function fromRecord(
   record: ServerRecord,
   position: Position,
+  live: Pick<RegistryApi, "health">,
   rejectedShown: number = LIMITS.rejectedKept,
 ): Server {
   const { header } = record;
+  const health = live.health(header.namespace, header.serverId);
+  const breaker = fromBreaker(header.breaker, health?.halfOpen ?? false);
   return create(ServerSchema, {
     namespace: header.namespace,
     serverId: header.serverId,
@@ -63,6 +78,9 @@ export function fromRecord(
     instances: header.instances.map(fromInstance),
     availability: AVAILABILITY[header.availability],
     conditions: header.conditions.map(fromCondition),
+    breaker: breaker.state,
+    breakerDetail: breaker,
+    nextProbe: health?.nextProbeMs === undefined ? undefined : timestampFromMs(health.nextProbeMs),
     toolCount: record.tools.length,
     rejectedTools: header.rejected.slice(0, rejectedShown).map(fromRejected),
     rejectedCount: header.rejectedCount,
@@ -76,10 +94,14 @@ export function fromRecord(
 }
 
 /** A page of servers shows at most LIMITS.rejectedKept rejected tools in all; GetServer shows those of one. */
-export function fromRecords(records: readonly ServerRecord[], position: Position): Server[] {
+export function fromRecords(
+  records: readonly ServerRecord[],
+  position: Position,
+  live: Pick<RegistryApi, "health">,
+): Server[] {
   let left: number = LIMITS.rejectedKept;
   return records.map((record) => {
-    const server = fromRecord(record, position, left);
+    const server = fromRecord(record, position, live, left);
     left -= server.rejectedTools.length;
     return server;
   });
@@ -89,12 +111,47 @@ function fromInstance(instance: Instance): WireInstance {
   return create(InstanceSchema, {
     instanceId: instance.instanceId,
     endpoint: withoutCredentials(instance.endpoint),
-    transport: Transport.STREAMABLE_HTTP,
+    transport: instance.transport === "http-sse" ? Transport.HTTP_SSE : Transport.STREAMABLE_HTTP,
     setDigest: instance.setDigest,
     registeredAt: timestampFromMs(instance.registeredAtMs),
     leaseTtl: instance.ttlMs > 0 ? durationFromMs(instance.ttlMs) : undefined,
     credential: instance.credential,
+    availability: AVAILABILITY[instance.availability],
+    probe: sameProbing(instance.probing, DEFAULT_PROBING) ? undefined : fromProbing(instance.probing),
   });
+}
+
+function fromProbing({ intervalMs, timeoutMs, fall, rise, off }: Probing): MessageInitShape<typeof ProbeSettingsSchema> {
+  return {
+    interval: intervalMs > 0 ? durationFromMs(intervalMs) : undefined,
+    timeout: timeoutMs > 0 ? durationFromMs(timeoutMs) : undefined,
+    fall,
+    rise,
+    off,
+  };
+}
+
+function fromBreaker(breaker: PublishedBreaker, halfOpen: boolean): Breaker {
+  if (breaker.kind === "closed") return create(BreakerSchema, { state: BreakerState.CLOSED });
+  const since = timestampFromMs(breaker.sinceMs);
+  if (breaker.kind === "isolated") {
+    const { by: isolatedBy, why: isolatedWhy } = breaker;
+    return create(BreakerSchema, { state: BreakerState.ISOLATED, since, isolatedBy, isolatedWhy });
+  }
+  const state = halfOpen ? BreakerState.HALF_OPEN : BreakerState.OPEN;
+  return create(BreakerSchema, { state, since, until: timestampFromMs(breaker.untilMs), attempt: breaker.attempt });
+}
+
+const NOTICE_KIND: Readonly<Record<Notice["kind"], Notice_Kind>> = {
+  brake: Notice_Kind.BRAKE,
+  panic: Notice_Kind.PANIC,
+  healing: Notice_Kind.HEALING,
+};
+
+export function fromNotices(notices: readonly Notice[]): WireNotice[] {
+  return notices.map(({ kind, message, sinceMs }) =>
+    create(NoticeSchema, { kind: NOTICE_KIND[kind], message, since: timestampFromMs(sinceMs) }),
+  );
 }
 
 /** User information goes, and so do the values of a query, where API keys are often put. */

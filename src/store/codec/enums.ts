@@ -1,11 +1,18 @@
 /** The numbers that stand for the domain's words in stored bytes: those of `toolcrib.v1`. */
 import type { Cause } from "../../domain/change.js";
-import type { Availability, Condition, Retention, ToolSource } from "../../domain/server.js";
+import type { Availability, Condition, PublishedBreaker, Retention, ToolSource, Transport } from "../../domain/server.js";
 
 const AVAILABILITY = { available: 1, unavailable: 2 } as const satisfies Record<Availability, number>;
 const SOURCE = { declared: 1, introspected: 2 } as const satisfies Record<ToolSource, number>;
 const RETENTION = { leased: 1, standing: 2 } as const satisfies Record<Retention, number>;
-const CONDITION_TYPE = { Reachable: 1, Listed: 2 } as const satisfies Record<Condition["type"], number>;
+const CONDITION_TYPE = {
+  Reachable: 1,
+  Listed: 2,
+  AuthRequired: 3,
+  Slow: 4,
+  Flapping: 5,
+  Draining: 6,
+} as const satisfies Record<Condition["type"], number>;
 const CONDITION_STATUS = { true: 1, false: 2, unknown: 3 } as const satisfies Record<Condition["status"], number>;
 const CAUSE = {
   register: 1,
@@ -14,8 +21,12 @@ const CAUSE = {
   listing: 4,
   condition: 5,
   learned: 6,
+  isolate: 7,
+  resume: 8,
 } as const satisfies Record<Cause, number>;
-export const TRANSPORT_STREAMABLE_HTTP = 1;
+const TRANSPORT = { "streamable-http": 1, "http-sse": 2 } as const satisfies Record<Transport, number>;
+
+const BREAKER = { closed: 1, open: 2, isolated: 4 } as const satisfies Record<PublishedBreaker["kind"], number>;
 
 /** The word of a number; undefined for one that a newer version wrote. */
 function wordOf<W extends string>(table: Record<W, number>, value: number): W | undefined {
@@ -32,5 +43,9 @@ export const conditionTypeNumber = (word: Condition["type"]): number => CONDITIO
 export const conditionTypeWord = (value: number): Condition["type"] | undefined => wordOf(CONDITION_TYPE, value);
 export const conditionStatusNumber = (word: Condition["status"]): number => CONDITION_STATUS[word];
 export const conditionStatusWord = (value: number): Condition["status"] | undefined => wordOf(CONDITION_STATUS, value);
+export const transportNumber = (word: Transport): number => TRANSPORT[word];
+export const transportWord = (value: number): Transport | undefined => wordOf(TRANSPORT, value);
 export const causeNumber = (word: Cause): number => CAUSE[word];
 export const causeWord = (value: number): Cause | undefined => wordOf(CAUSE, value);
+export const breakerNumber = (word: PublishedBreaker["kind"]): number => BREAKER[word];
+export const breakerWord = (value: number): PublishedBreaker["kind"] | undefined => wordOf(BREAKER, value);

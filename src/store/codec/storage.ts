@@ -6,14 +6,25 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Change, ToolChange } from "../../domain/change.js";
 import { stampInstances } from "../../domain/change.js";
-import type { Condition, Instance, ServerHeader, ServerRecord, Tool } from "../../domain/server.js";
+import { DEFAULT_PROBING, type Probing, sameProbing } from "../../domain/health/probing.js";
+import {
+  BREAKER_CLOSED,
+  type Condition,
+  type Instance,
+  type PublishedBreaker,
+  type ServerHeader,
+  type ServerRecord,
+  type Tool,
+} from "../../domain/server.js";
 import type {
+  Breaker as WireBreaker,
   Condition as WireCondition,
   Header,
   Instance as WireInstance,
+  Probing as WireProbing,
 } from "../../gen/toolcrib/storage/v1/storage_pb.js";
 import type { Tool as WireTool } from "../../gen/toolcrib/storage/v1/storage_pb.js";
-import { ChangeSchema, HeaderSchema, RecordSchema, ToolSchema } from "../../gen/toolcrib/storage/v1/storage_pb.js";
+import { BreakerSchema, ChangeSchema, HeaderSchema, RecordSchema, ToolSchema } from "../../gen/toolcrib/storage/v1/storage_pb.js";
 import * as enums from "./enums.js";
 import { stubFacts } from "./stub.js";
 
@@ -109,6 +120,7 @@ function wireHeader(header: ServerHeader): MessageInitShape<typeof HeaderSchema>
     listedAtMs: BigInt(header.listedAtMs),
     pending: header.pending,
     owner: header.owner,
+    ...(header.breaker.kind !== "closed" && { breaker: wireBreaker(header.breaker) }),
   };
 }
 
@@ -130,6 +142,7 @@ function headerOf(wire: Header): ServerHeader {
     listedAtMs: Number(wire.listedAtMs),
     pending: wire.pending,
     owner: wire.owner,
+    breaker: breakerOf(wire.breaker),
   };
 }
 
@@ -138,7 +151,7 @@ function wireInstance(instance: Instance): NonNullable<MessageInitShape<typeof H
     instanceId: instance.instanceId,
     leaseId: instance.leaseId,
     endpoint: instance.endpoint,
-    transport: enums.TRANSPORT_STREAMABLE_HTTP,
+    transport: enums.transportNumber(instance.transport),
     setDigest: instance.setDigest,
     ttlMs: BigInt(instance.ttlMs),
     registeredAtMs: BigInt(instance.registeredAtMs),
@@ -147,6 +160,8 @@ function wireInstance(instance: Instance): NonNullable<MessageInitShape<typeof H
     introspect: instance.introspect,
     credential: instance.credential,
     sharePrivate: instance.sharePrivate,
+    availability: enums.availabilityNumber(instance.availability),
+    ...(!sameProbing(instance.probing, DEFAULT_PROBING) && { probing: instance.probing }),
   };
 }
 
@@ -155,7 +170,7 @@ function instanceOf(wire: WireInstance): Instance {
     instanceId: wire.instanceId,
     leaseId: wire.leaseId,
     endpoint: wire.endpoint,
-    transport: "streamable-http",
+    transport: enums.transportWord(wire.transport) ?? "streamable-http",
     setDigest: wire.setDigest,
     ttlMs: Number(wire.ttlMs),
     registeredAtMs: Number(wire.registeredAtMs),
@@ -164,7 +179,31 @@ function instanceOf(wire: WireInstance): Instance {
     introspect: wire.introspect,
     credential: wire.credential,
     sharePrivate: wire.sharePrivate,
+    // Instances in records from before they were probed are taken to be there until a probe says otherwise.
+    availability: enums.availabilityWord(wire.availability) ?? "available",
+    probing: wire.probing ? probingOf(wire.probing) : DEFAULT_PROBING,
   };
+}
+
+function probingOf({ intervalMs, timeoutMs, fall, rise, off }: WireProbing): Probing {
+  return { intervalMs, timeoutMs, fall, rise, off };
+}
+
+function wireBreaker(breaker: PublishedBreaker): MessageInitShape<typeof BreakerSchema> {
+  const state = enums.breakerNumber(breaker.kind);
+  if (breaker.kind === "closed") return { state };
+  const sinceMs = BigInt(breaker.sinceMs);
+  if (breaker.kind === "isolated") return { state, sinceMs, by: breaker.by, why: breaker.why };
+  return { state, sinceMs, untilMs: BigInt(breaker.untilMs), attempt: breaker.attempt };
+}
+
+/** A state that a newer version wrote is read as closed: the next probe says what is so. */
+function breakerOf(wire: WireBreaker | undefined): PublishedBreaker {
+  const kind = wire && enums.breakerWord(wire.state);
+  if (!wire || !kind || kind === "closed") return BREAKER_CLOSED;
+  const sinceMs = Number(wire.sinceMs);
+  if (kind === "isolated") return { kind, sinceMs, by: wire.by, why: wire.why };
+  return { kind, sinceMs, untilMs: Number(wire.untilMs), attempt: wire.attempt };
 }
 
 /** Undefined for a type that this version does not know. */

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolcrib/v1/server.proto.
  */
 export const file_toolcrib_v1_server: GenFile = /*@__PURE__*/
-  fileDesc("Chh0b29sY3JpYi92MS9zZXJ2ZXIucHJvdG8SC3Rvb2xjcmliLnYxIq8BCglDb25kaXRpb24SKAoEdHlwZRgBIAEoDjIaLnRvb2xjcmliLnYxLkNvbmRpdGlvblR5cGUSLAoGc3RhdHVzGAIgASgOMhwudG9vbGNyaWIudjEuQ29uZGl0aW9uU3RhdHVzEg4KBnJlYXNvbhgDIAEoCRIPCgdtZXNzYWdlGAQgASgJEikKBXNpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLlAQoISW5zdGFuY2USEwoLaW5zdGFuY2VfaWQYASABKAkSEAoIZW5kcG9pbnQYAiABKAkSKQoJdHJhbnNwb3J0GAMgASgOMhYudG9vbGNyaWIudjEuVHJhbnNwb3J0EhIKCnNldF9kaWdlc3QYBCABKAkSMQoNcmVnaXN0ZXJlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoJbGVhc2VfdHRsGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCmNyZWRlbnRpYWwYByABKAkiLQoMUmVqZWN0ZWRUb29sEgwKBG5hbWUYASABKAkSDwoHcmVhc29ucxgCIAMoCSK9BAoGU2VydmVyEhEKCW5hbWVzcGFjZRgBIAEoCRIRCglzZXJ2ZXJfaWQYAiABKAkSDQoFdGl0bGUYAyABKAkSDAoEdGFncxgEIAMoCRInCgZzb3VyY2UYBSABKA4yFy50b29sY3JpYi52MS5Ub29sU291cmNlEikKCXJldGVudGlvbhgGIAEoDjIWLnRvb2xjcmliLnYxLlJldGVudGlvbhIoCglpbnN0YW5jZXMYByADKAsyFS50b29sY3JpYi52MS5JbnN0YW5jZRIvCgxhdmFpbGFiaWxpdHkYCCABKA4yGS50b29sY3JpYi52MS5BdmFpbGFiaWxpdHkSKgoKY29uZGl0aW9ucxgJIAMoCzIWLnRvb2xjcmliLnYxLkNvbmRpdGlvbhIqCgdicmVha2VyGAogASgOMhkudG9vbGNyaWIudjEuQnJlYWtlclN0YXRlEhIKCnRvb2xfY291bnQYCyABKA0SMQoOcmVqZWN0ZWRfdG9vbHMYDCADKAsyGS50b29sY3JpYi52MS5SZWplY3RlZFRvb2wSFgoOcmVqZWN0ZWRfY291bnQYDSABKA0SEgoKc2V0X2RpZ2VzdBgOIAEoCRIQCghyZXZpc2lvbhgPIAEoCRIMCgRldGFnGBAgASgJEhgKEHByb3RvY29sX3ZlcnNpb24YESABKAkSLQoJbGlzdGVkX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVvd25lchgTIAEoCSpFCglUcmFuc3BvcnQSGQoVVFJBTlNQT1JUX1VOU1BFQ0lGSUVEEAASHQoZVFJBTlNQT1JUX1NUUkVBTUFCTEVfSFRUUBABKmEKClRvb2xTb3VyY2USGwoXVE9PTF9TT1VSQ0VfVU5TUEVDSUZJRUQQABIYChRUT09MX1NPVVJDRV9ERUNMQVJFRBABEhwKGFRPT0xfU09VUkNFX0lOVFJPU1BFQ1RFRBACKlQKCVJldGVudGlvbhIZChVSRVRFTlRJT05fVU5TUEVDSUZJRUQQABIUChBSRVRFTlRJT05fTEVBU0VEEAESFgoSUkVURU5USU9OX1NUQU5ESU5HEAIqaAoNQ29uZGl0aW9uVHlwZRIeChpDT05ESVRJT05fVFlQRV9VTlNQRUNJRklFRBAAEhwKGENPTkRJVElPTl9UWVBFX1JFQUNIQUJMRRABEhkKFUNPTkRJVElPTl9UWVBFX0xJU1RFRBACKogBCg9Db25kaXRpb25TdGF0dXMSIAocQ09ORElUSU9OX1NUQVRVU19VTlNQRUNJRklFRBAAEhkKFUNPTkRJVElPTl9TVEFUVVNfVFJVRRABEhoKFkNPTkRJVElPTl9TVEFUVVNfRkFMU0UQAhIcChhDT05ESVRJT05fU1RBVFVTX1VOS05PV04QAyqYAQoMQnJlYWtlclN0YXRlEh0KGUJSRUFLRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIYChRCUkVBS0VSX1NUQVRFX0NMT1NFRBABEhYKEkJSRUFLRVJfU1RBVEVfT1BFThACEhsKF0JSRUFLRVJfU1RBVEVfSEFMRl9PUEVOEAMSGgoWQlJFQUtFUl9TVEFURV9JU09MQVRFRBAEYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolcrib_v1_stub]);
+  fileDesc("Chh0b29sY3JpYi92MS9zZXJ2ZXIucHJvdG8SC3Rvb2xjcmliLnYxIq8BCglDb25kaXRpb24SKAoEdHlwZRgBIAEoDjIaLnRvb2xjcmliLnYxLkNvbmRpdGlvblR5cGUSLAoGc3RhdHVzGAIgASgOMhwudG9vbGNyaWIudjEuQ29uZGl0aW9uU3RhdHVzEg4KBnJlYXNvbhgDIAEoCRIPCgdtZXNzYWdlGAQgASgJEikKBXNpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLBAgoISW5zdGFuY2USEwoLaW5zdGFuY2VfaWQYASABKAkSEAoIZW5kcG9pbnQYAiABKAkSKQoJdHJhbnNwb3J0GAMgASgOMhYudG9vbGNyaWIudjEuVHJhbnNwb3J0EhIKCnNldF9kaWdlc3QYBCABKAkSMQoNcmVnaXN0ZXJlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoJbGVhc2VfdHRsGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCmNyZWRlbnRpYWwYByABKAkSLwoMYXZhaWxhYmlsaXR5GAggASgOMhkudG9vbGNyaWIudjEuQXZhaWxhYmlsaXR5EikKBXByb2JlGAkgASgLMhoudG9vbGNyaWIudjEuUHJvYmVTZXR0aW5ncyKRAQoNUHJvYmVTZXR0aW5ncxIrCghpbnRlcnZhbBgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIqCgd0aW1lb3V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEgwKBGZhbGwYAyABKA0SDAoEcmlzZRgEIAEoDRILCgNvZmYYBSABKAgixQEKB0JyZWFrZXISKAoFc3RhdGUYASABKA4yGS50b29sY3JpYi52MS5CcmVha2VyU3RhdGUSKQoFc2luY2UYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXVudGlsGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdhdHRlbXB0GAQgASgNEhMKC2lzb2xhdGVkX2J5GAUgASgJEhQKDGlzb2xhdGVkX3doeRgGIAEoCSItCgxSZWplY3RlZFRvb2wSDAoEbmFtZRgBIAEoCRIPCgdyZWFzb25zGAIgAygJIpsFCgZTZXJ2ZXISEQoJbmFtZXNwYWNlGAEgASgJEhEKCXNlcnZlcl9pZBgCIAEoCRINCgV0aXRsZRgDIAEoCRIMCgR0YWdzGAQgAygJEicKBnNvdXJjZRgFIAEoDjIXLnRvb2xjcmliLnYxLlRvb2xTb3VyY2USKQoJcmV0ZW50aW9uGAYgASgOMhYudG9vbGNyaWIudjEuUmV0ZW50aW9uEigKCWluc3RhbmNlcxgHIAMoCzIVLnRvb2xjcmliLnYxLkluc3RhbmNlEi8KDGF2YWlsYWJpbGl0eRgIIAEoDjIZLnRvb2xjcmliLnYxLkF2YWlsYWJpbGl0eRIqCgpjb25kaXRpb25zGAkgAygLMhYudG9vbGNyaWIudjEuQ29uZGl0aW9uEioKB2JyZWFrZXIYCiABKA4yGS50b29sY3JpYi52MS5CcmVha2VyU3RhdGUSEgoKdG9vbF9jb3VudBgLIAEoDRIxCg5yZWplY3RlZF90b29scxgMIAMoCzIZLnRvb2xjcmliLnYxLlJlamVjdGVkVG9vbBIWCg5yZWplY3RlZF9jb3VudBgNIAEoDRISCgpzZXRfZGlnZXN0GA4gASgJEhAKCHJldmlzaW9uGA8gASgJEgwKBGV0YWcYECABKAkSGAoQcHJvdG9jb2xfdmVyc2lvbhgRIAEoCRItCglsaXN0ZWRfYXQYEiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBW93bmVyGBMgASgJEiwKDmJyZWFrZXJfZGV0YWlsGBQgASgLMhQudG9vbGNyaWIudjEuQnJlYWtlchIuCgpuZXh0X3Byb2JlGBUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCpdCglUcmFuc3BvcnQSGQoVVFJBTlNQT1JUX1VOU1BFQ0lGSUVEEAASHQoZVFJBTlNQT1JUX1NUUkVBTUFCTEVfSFRUUBABEhYKElRSQU5TUE9SVF9IVFRQX1NTRRACKmEKClRvb2xTb3VyY2USGwoXVE9PTF9TT1VSQ0VfVU5TUEVDSUZJRUQQABIYChRUT09MX1NPVVJDRV9ERUNMQVJFRBABEhwKGFRPT0xfU09VUkNFX0lOVFJPU1BFQ1RFRBACKlQKCVJldGVudGlvbhIZChVSRVRFTlRJT05fVU5TUEVDSUZJRUQQABIUChBSRVRFTlRJT05fTEVBU0VEEAESFgoSUkVURU5USU9OX1NUQU5ESU5HEAIq3QEKDUNvbmRpdGlvblR5cGUSHgoaQ09ORElUSU9OX1RZUEVfVU5TUEVDSUZJRUQQABIcChhDT05ESVRJT05fVFlQRV9SRUFDSEFCTEUQARIZChVDT05ESVRJT05fVFlQRV9MSVNURUQQAhIgChxDT05ESVRJT05fVFlQRV9BVVRIX1JFUVVJUkVEEAMSFwoTQ09ORElUSU9OX1RZUEVfU0xPVxAEEhsKF0NPTkRJVElPTl9UWVBFX0ZMQVBQSU5HEAUSGwoXQ09ORElUSU9OX1RZUEVfRFJBSU5JTkcQBiqIAQoPQ29uZGl0aW9uU3RhdHVzEiAKHENPTkRJVElPTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIZChVDT05ESVRJT05fU1RBVFVTX1RSVUUQARIaChZDT05ESVRJT05fU1RBVFVTX0ZBTFNFEAISHAoYQ09ORElUSU9OX1NUQVRVU19VTktOT1dOEAMqmAEKDEJyZWFrZXJTdGF0ZRIdChlCUkVBS0VSX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUQlJFQUtFUl9TVEFURV9DTE9TRUQQARIWChJCUkVBS0VSX1NUQVRFX09QRU4QAhIbChdCUkVBS0VSX1NUQVRFX0hBTEZfT1BFThADEhoKFkJSRUFLRVJfU1RBVEVfSVNPTEFURUQQBGIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolcrib_v1_stub]);
 
 /**
  * Condition is one aspect of a server's health.
@@ -119,6 +119,20 @@ export type Instance = Message<"toolcrib.v1.Instance"> & {
    * @generated from field: string credential = 7;
    */
   credential: string;
+
+  /**
+   * Whether calls are likely to reach this instance. Loads ask available ones first.
+   *
+   * @generated from field: toolcrib.v1.Availability availability = 8;
+   */
+  availability: Availability;
+
+  /**
+   * How it is probed, where its registrant asked for something other than the registry's settings.
+   *
+   * @generated from field: toolcrib.v1.ProbeSettings probe = 9;
+   */
+  probe?: ProbeSettings | undefined;
 };
 
 /**
@@ -127,6 +141,111 @@ export type Instance = Message<"toolcrib.v1.Instance"> & {
  */
 export const InstanceSchema: GenMessage<Instance> = /*@__PURE__*/
   messageDesc(file_toolcrib_v1_server, 1);
+
+/**
+ * ProbeSettings are one server's own way of being probed. What is absent, or 0, is as the registry is set.
+ *
+ * @generated from message toolcrib.v1.ProbeSettings
+ */
+export type ProbeSettings = Message<"toolcrib.v1.ProbeSettings"> & {
+  /**
+   * Time between two probes of a healthy instance, 2 s to 1 h.
+   *
+   * @generated from field: google.protobuf.Duration interval = 1;
+   */
+  interval?: Duration | undefined;
+
+  /**
+   * How long a probe may take, 100 ms to 30 s.
+   *
+   * @generated from field: google.protobuf.Duration timeout = 2;
+   */
+  timeout?: Duration | undefined;
+
+  /**
+   * Failures in a row that open the breaker, 1 to 10.
+   *
+   * @generated from field: uint32 fall = 3;
+   */
+  fall: number;
+
+  /**
+   * Successes in a row that close it again, 1 to 10.
+   *
+   * @generated from field: uint32 rise = 4;
+   */
+  rise: number;
+
+  /**
+   * Never probed: the instance counts as available for as long as it is registered.
+   *
+   * @generated from field: bool off = 5;
+   */
+  off: boolean;
+};
+
+/**
+ * Describes the message toolcrib.v1.ProbeSettings.
+ * Use `create(ProbeSettingsSchema)` to create a new message.
+ */
+export const ProbeSettingsSchema: GenMessage<ProbeSettings> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_server, 2);
+
+/**
+ * Breaker is the circuit breaker in front of a server.
+ *
+ * @generated from message toolcrib.v1.Breaker
+ */
+export type Breaker = Message<"toolcrib.v1.Breaker"> & {
+  /**
+   * Its state, as in Server.breaker.
+   *
+   * @generated from field: toolcrib.v1.BreakerState state = 1;
+   */
+  state: BreakerState;
+
+  /**
+   * When it opened, or when the server was isolated; absent while closed.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 2;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * When the next trial is due, while open.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 3;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * Which time in a row it is open, from 1; 0 while closed.
+   *
+   * @generated from field: uint32 attempt = 4;
+   */
+  attempt: number;
+
+  /**
+   * The principal that isolated the server.
+   *
+   * @generated from field: string isolated_by = 5;
+   */
+  isolatedBy: string;
+
+  /**
+   * Why, in that operator's words.
+   *
+   * @generated from field: string isolated_why = 6;
+   */
+  isolatedWhy: string;
+};
+
+/**
+ * Describes the message toolcrib.v1.Breaker.
+ * Use `create(BreakerSchema)` to create a new message.
+ */
+export const BreakerSchema: GenMessage<Breaker> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_server, 3);
 
 /**
  * RejectedTool is a tool that cannot be listed, with what is wrong with it.
@@ -154,7 +273,7 @@ export type RejectedTool = Message<"toolcrib.v1.RejectedTool"> & {
  * Use `create(RejectedToolSchema)` to create a new message.
  */
 export const RejectedToolSchema: GenMessage<RejectedTool> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_server, 2);
+  messageDesc(file_toolcrib_v1_server, 4);
 
 /**
  * Server is an MCP server as the registry knows it.
@@ -294,6 +413,20 @@ export type Server = Message<"toolcrib.v1.Server"> & {
    * @generated from field: string owner = 19;
    */
   owner: string;
+
+  /**
+   * More about `breaker`.
+   *
+   * @generated from field: toolcrib.v1.Breaker breaker_detail = 20;
+   */
+  breakerDetail?: Breaker | undefined;
+
+  /**
+   * When the server is looked at next; absent where another replica looks after it, and while nobody does.
+   *
+   * @generated from field: google.protobuf.Timestamp next_probe = 21;
+   */
+  nextProbe?: Timestamp | undefined;
 };
 
 /**
@@ -301,7 +434,7 @@ export type Server = Message<"toolcrib.v1.Server"> & {
  * Use `create(ServerSchema)` to create a new message.
  */
 export const ServerSchema: GenMessage<Server> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_server, 3);
+  messageDesc(file_toolcrib_v1_server, 5);
 
 /**
  * Transport is how an instance is spoken to.
@@ -317,11 +450,19 @@ export enum Transport {
   UNSPECIFIED = 0,
 
   /**
-   * MCP Streamable HTTP.
+   * MCP Streamable HTTP; a server that answers its first POST with 400, 404 or 405 is tried as TRANSPORT_HTTP_SSE.
    *
    * @generated from enum value: TRANSPORT_STREAMABLE_HTTP = 1;
    */
   STREAMABLE_HTTP = 1,
+
+  /**
+   * HTTP+SSE of MCP 2024-11-05: the endpoint is the URL of the event stream, which names where messages are posted. That
+   * must be on the endpoint's own origin.
+   *
+   * @generated from enum value: TRANSPORT_HTTP_SSE = 2;
+   */
+  HTTP_SSE = 2,
 }
 
 /**
@@ -424,6 +565,34 @@ export enum ConditionType {
    * @generated from enum value: CONDITION_TYPE_LISTED = 2;
    */
   LISTED = 2,
+
+  /**
+   * The server answers, and wants a credential, or another one than it is shown.
+   *
+   * @generated from enum value: CONDITION_TYPE_AUTH_REQUIRED = 3;
+   */
+  AUTH_REQUIRED = 3,
+
+  /**
+   * The server answers, and takes long to.
+   *
+   * @generated from enum value: CONDITION_TYPE_SLOW = 4;
+   */
+  SLOW = 4,
+
+  /**
+   * The server went away and came back so often that it has to answer for longer before it counts as up.
+   *
+   * @generated from enum value: CONDITION_TYPE_FLAPPING = 5;
+   */
+  FLAPPING = 5,
+
+  /**
+   * The server says itself that it is going, or not there for a while (HTTP 503 with Retry-After).
+   *
+   * @generated from enum value: CONDITION_TYPE_DRAINING = 6;
+   */
+  DRAINING = 6,
 }
 
 /**

@@ -1,3 +1,4 @@
+import { DEFAULT_PROBING } from "../../../../src/domain/health/probing.js";
 import { describe, expect, it } from "vitest";
 import type { RegisterInput } from "../../../../src/catalogue/api.js";
 import { checkRegister } from "../../../../src/domain/admission/register.js";
@@ -15,6 +16,7 @@ const good: RegisterInput = {
   serverId: "memory",
   instanceId: "instance-1",
   endpoint: "",
+  transport: "streamable-http",
   title: "Memory",
   tags: ["a:b"],
   retention: { kind: "leased", ttlMs: undefined },
@@ -26,6 +28,7 @@ const good: RegisterInput = {
   strict: false,
   credential: "",
   sharePrivate: false,
+  probing: DEFAULT_PROBING,
 };
 
 const faults = (more: Partial<RegisterInput>): string[] =>

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolcrib/storage/v1/storage.proto.
  */
 export const file_toolcrib_storage_v1_storage: GenFile = /*@__PURE__*/
-  fileDesc("CiF0b29sY3JpYi9zdG9yYWdlL3YxL3N0b3JhZ2UucHJvdG8SE3Rvb2xjcmliLnN0b3JhZ2UudjEiOwoEVG9vbBIMCgRuYW1lGAEgASgJEgwKBHN0dWIYAiABKAwSFwoPZGlnZXN0X2RlY2xhcmVkGAMgASgIIvkBCghJbnN0YW5jZRITCgtpbnN0YW5jZV9pZBgBIAEoCRIQCghsZWFzZV9pZBgCIAEoCRIQCghlbmRwb2ludBgDIAEoCRIRCgl0cmFuc3BvcnQYBCABKAUSEgoKc2V0X2RpZ2VzdBgFIAEoCRIOCgZ0dGxfbXMYBiABKAMSGAoQcmVnaXN0ZXJlZF9hdF9tcxgHIAEoAxIQCghyZXZpc2lvbhgIIAEoBBISCgpyZXF1ZXN0X2lkGAkgASgJEhIKCmludHJvc3BlY3QYCiABKAgSEgoKY3JlZGVudGlhbBgLIAEoCRIVCg1zaGFyZV9wcml2YXRlGAwgASgIIikKCFJlamVjdGVkEgwKBG5hbWUYASABKAkSDwoHcmVhc29ucxgCIAMoCSJcCglDb25kaXRpb24SDAoEdHlwZRgBIAEoBRIOCgZzdGF0dXMYAiABKAUSDgoGcmVhc29uGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSEAoIc2luY2VfbXMYBSABKAMilwMKBkhlYWRlchIRCgluYW1lc3BhY2UYASABKAkSEQoJc2VydmVyX2lkGAIgASgJEg0KBXRpdGxlGAMgASgJEgwKBHRhZ3MYBCADKAkSDgoGc291cmNlGAUgASgFEhEKCXJldGVudGlvbhgGIAEoBRIwCglpbnN0YW5jZXMYByADKAsyHS50b29sY3JpYi5zdG9yYWdlLnYxLkluc3RhbmNlEhQKDGF2YWlsYWJpbGl0eRgIIAEoBRIyCgpjb25kaXRpb25zGAkgAygLMh4udG9vbGNyaWIuc3RvcmFnZS52MS5Db25kaXRpb24SLwoIcmVqZWN0ZWQYCiADKAsyHS50b29sY3JpYi5zdG9yYWdlLnYxLlJlamVjdGVkEhYKDnJlamVjdGVkX2NvdW50GAsgASgNEhIKCnNldF9kaWdlc3QYDCABKAkSGAoQcHJvdG9jb2xfdmVyc2lvbhgNIAEoCRIUCgxsaXN0ZWRfYXRfbXMYDiABKAMSDwoHcGVuZGluZxgPIAEoCBINCgVvd25lchgQIAEoCSJvCgZSZWNvcmQSDgoGZm9ybWF0GAEgASgNEisKBmhlYWRlchgCIAEoCzIbLnRvb2xjcmliLnN0b3JhZ2UudjEuSGVhZGVyEigKBXRvb2xzGAMgAygLMhkudG9vbGNyaWIuc3RvcmFnZS52MS5Ub29sIm8KClRvb2xDaGFuZ2USDAoEbmFtZRgBIAEoCRIpCgZiZWZvcmUYAiABKAsyGS50b29sY3JpYi5zdG9yYWdlLnYxLlRvb2wSKAoFYWZ0ZXIYAyABKAsyGS50b29sY3JpYi5zdG9yYWdlLnYxLlRvb2wixwEKBkNoYW5nZRIOCgZmb3JtYXQYASABKA0SKwoGaGVhZGVyGAIgASgLMhsudG9vbGNyaWIuc3RvcmFnZS52MS5IZWFkZXISEQoJbmFtZXNwYWNlGAMgASgJEhEKCXNlcnZlcl9pZBgEIAEoCRINCgVjYXVzZRgFIAEoBRIuCgV0b29scxgGIAMoCzIfLnRvb2xjcmliLnN0b3JhZ2UudjEuVG9vbENoYW5nZRIbChNhdmFpbGFiaWxpdHlfYmVmb3JlGAcgASgFYgZwcm90bzM");
+  fileDesc("CiF0b29sY3JpYi9zdG9yYWdlL3YxL3N0b3JhZ2UucHJvdG8SE3Rvb2xjcmliLnN0b3JhZ2UudjEiOwoEVG9vbBIMCgRuYW1lGAEgASgJEgwKBHN0dWIYAiABKAwSFwoPZGlnZXN0X2RlY2xhcmVkGAMgASgIIr4CCghJbnN0YW5jZRITCgtpbnN0YW5jZV9pZBgBIAEoCRIQCghsZWFzZV9pZBgCIAEoCRIQCghlbmRwb2ludBgDIAEoCRIRCgl0cmFuc3BvcnQYBCABKAUSEgoKc2V0X2RpZ2VzdBgFIAEoCRIOCgZ0dGxfbXMYBiABKAMSGAoQcmVnaXN0ZXJlZF9hdF9tcxgHIAEoAxIQCghyZXZpc2lvbhgIIAEoBBISCgpyZXF1ZXN0X2lkGAkgASgJEhIKCmludHJvc3BlY3QYCiABKAgSEgoKY3JlZGVudGlhbBgLIAEoCRIVCg1zaGFyZV9wcml2YXRlGAwgASgIEhQKDGF2YWlsYWJpbGl0eRgNIAEoBRItCgdwcm9iaW5nGA4gASgLMhwudG9vbGNyaWIuc3RvcmFnZS52MS5Qcm9iaW5nIlsKB1Byb2JpbmcSEwoLaW50ZXJ2YWxfbXMYASABKA0SEgoKdGltZW91dF9tcxgCIAEoDRIMCgRmYWxsGAMgASgNEgwKBHJpc2UYBCABKA0SCwoDb2ZmGAUgASgIImYKB0JyZWFrZXISDQoFc3RhdGUYASABKAUSEAoIc2luY2VfbXMYAiABKAMSEAoIdW50aWxfbXMYAyABKAMSDwoHYXR0ZW1wdBgEIAEoDRIKCgJieRgFIAEoCRILCgN3aHkYBiABKAkiKQoIUmVqZWN0ZWQSDAoEbmFtZRgBIAEoCRIPCgdyZWFzb25zGAIgAygJIlwKCUNvbmRpdGlvbhIMCgR0eXBlGAEgASgFEg4KBnN0YXR1cxgCIAEoBRIOCgZyZWFzb24YAyABKAkSDwoHbWVzc2FnZRgEIAEoCRIQCghzaW5jZV9tcxgFIAEoAyLGAwoGSGVhZGVyEhEKCW5hbWVzcGFjZRgBIAEoCRIRCglzZXJ2ZXJfaWQYAiABKAkSDQoFdGl0bGUYAyABKAkSDAoEdGFncxgEIAMoCRIOCgZzb3VyY2UYBSABKAUSEQoJcmV0ZW50aW9uGAYgASgFEjAKCWluc3RhbmNlcxgHIAMoCzIdLnRvb2xjcmliLnN0b3JhZ2UudjEuSW5zdGFuY2USFAoMYXZhaWxhYmlsaXR5GAggASgFEjIKCmNvbmRpdGlvbnMYCSADKAsyHi50b29sY3JpYi5zdG9yYWdlLnYxLkNvbmRpdGlvbhIvCghyZWplY3RlZBgKIAMoCzIdLnRvb2xjcmliLnN0b3JhZ2UudjEuUmVqZWN0ZWQSFgoOcmVqZWN0ZWRfY291bnQYCyABKA0SEgoKc2V0X2RpZ2VzdBgMIAEoCRIYChBwcm90b2NvbF92ZXJzaW9uGA0gASgJEhQKDGxpc3RlZF9hdF9tcxgOIAEoAxIPCgdwZW5kaW5nGA8gASgIEg0KBW93bmVyGBAgASgJEi0KB2JyZWFrZXIYESABKAsyHC50b29sY3JpYi5zdG9yYWdlLnYxLkJyZWFrZXIibwoGUmVjb3JkEg4KBmZvcm1hdBgBIAEoDRIrCgZoZWFkZXIYAiABKAsyGy50b29sY3JpYi5zdG9yYWdlLnYxLkhlYWRlchIoCgV0b29scxgDIAMoCzIZLnRvb2xjcmliLnN0b3JhZ2UudjEuVG9vbCJvCgpUb29sQ2hhbmdlEgwKBG5hbWUYASABKAkSKQoGYmVmb3JlGAIgASgLMhkudG9vbGNyaWIuc3RvcmFnZS52MS5Ub29sEigKBWFmdGVyGAMgASgLMhkudG9vbGNyaWIuc3RvcmFnZS52MS5Ub29sIscBCgZDaGFuZ2USDgoGZm9ybWF0GAEgASgNEisKBmhlYWRlchgCIAEoCzIbLnRvb2xjcmliLnN0b3JhZ2UudjEuSGVhZGVyEhEKCW5hbWVzcGFjZRgDIAEoCRIRCglzZXJ2ZXJfaWQYBCABKAkSDQoFY2F1c2UYBSABKAUSLgoFdG9vbHMYBiADKAsyHy50b29sY3JpYi5zdG9yYWdlLnYxLlRvb2xDaGFuZ2USGwoTYXZhaWxhYmlsaXR5X2JlZm9yZRgHIAEoBWIGcHJvdG8z");
 
 /**
  * Tool is one listed tool of a record.
@@ -77,7 +77,7 @@ export type Instance = Message<"toolcrib.storage.v1.Instance"> & {
   endpoint: string;
 
   /**
-   * toolcrib.v1.Transport.
+   * toolcrib.v1.Transport; 0 means Streamable HTTP.
    *
    * @generated from field: int32 transport = 4;
    */
@@ -138,6 +138,20 @@ export type Instance = Message<"toolcrib.storage.v1.Instance"> & {
    * @generated from field: bool share_private = 12;
    */
   sharePrivate: boolean;
+
+  /**
+   * toolcrib.v1.Availability; 0 in records from before instances were probed.
+   *
+   * @generated from field: int32 availability = 13;
+   */
+  availability: number;
+
+  /**
+   * How it is probed; absent: as the registry is set.
+   *
+   * @generated from field: toolcrib.storage.v1.Probing probing = 14;
+   */
+  probing?: Probing | undefined;
 };
 
 /**
@@ -146,6 +160,111 @@ export type Instance = Message<"toolcrib.storage.v1.Instance"> & {
  */
 export const InstanceSchema: GenMessage<Instance> = /*@__PURE__*/
   messageDesc(file_toolcrib_storage_v1_storage, 1);
+
+/**
+ * Probing is how an instance asked to be probed. 0 means as the registry is set.
+ *
+ * @generated from message toolcrib.storage.v1.Probing
+ */
+export type Probing = Message<"toolcrib.storage.v1.Probing"> & {
+  /**
+   * Between two probes.
+   *
+   * @generated from field: uint32 interval_ms = 1;
+   */
+  intervalMs: number;
+
+  /**
+   * For one probe.
+   *
+   * @generated from field: uint32 timeout_ms = 2;
+   */
+  timeoutMs: number;
+
+  /**
+   * Failures that open the breaker.
+   *
+   * @generated from field: uint32 fall = 3;
+   */
+  fall: number;
+
+  /**
+   * Successes that close it.
+   *
+   * @generated from field: uint32 rise = 4;
+   */
+  rise: number;
+
+  /**
+   * Never probed.
+   *
+   * @generated from field: bool off = 5;
+   */
+  off: boolean;
+};
+
+/**
+ * Describes the message toolcrib.storage.v1.Probing.
+ * Use `create(ProbingSchema)` to create a new message.
+ */
+export const ProbingSchema: GenMessage<Probing> = /*@__PURE__*/
+  messageDesc(file_toolcrib_storage_v1_storage, 2);
+
+/**
+ * Breaker is the breaker of a server as published; absent: closed.
+ *
+ * @generated from message toolcrib.storage.v1.Breaker
+ */
+export type Breaker = Message<"toolcrib.storage.v1.Breaker"> & {
+  /**
+   * toolcrib.v1.BreakerState.
+   *
+   * @generated from field: int32 state = 1;
+   */
+  state: number;
+
+  /**
+   * ms since the epoch.
+   *
+   * @generated from field: int64 since_ms = 2;
+   */
+  sinceMs: bigint;
+
+  /**
+   * ms since the epoch; for an open one.
+   *
+   * @generated from field: int64 until_ms = 3;
+   */
+  untilMs: bigint;
+
+  /**
+   * For an open one.
+   *
+   * @generated from field: uint32 attempt = 4;
+   */
+  attempt: number;
+
+  /**
+   * Principal; for an isolated one.
+   *
+   * @generated from field: string by = 5;
+   */
+  by: string;
+
+  /**
+   * For an isolated one.
+   *
+   * @generated from field: string why = 6;
+   */
+  why: string;
+};
+
+/**
+ * Describes the message toolcrib.storage.v1.Breaker.
+ * Use `create(BreakerSchema)` to create a new message.
+ */
+export const BreakerSchema: GenMessage<Breaker> = /*@__PURE__*/
+  messageDesc(file_toolcrib_storage_v1_storage, 3);
 
 /**
  * Rejected is a tool that cannot be listed.
@@ -173,7 +292,7 @@ export type Rejected = Message<"toolcrib.storage.v1.Rejected"> & {
  * Use `create(RejectedSchema)` to create a new message.
  */
 export const RejectedSchema: GenMessage<Rejected> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 2);
+  messageDesc(file_toolcrib_storage_v1_storage, 4);
 
 /**
  * Condition is one aspect of health.
@@ -222,7 +341,7 @@ export type Condition = Message<"toolcrib.storage.v1.Condition"> & {
  * Use `create(ConditionSchema)` to create a new message.
  */
 export const ConditionSchema: GenMessage<Condition> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 3);
+  messageDesc(file_toolcrib_storage_v1_storage, 5);
 
 /**
  * Header is everything of a server but its tools.
@@ -341,6 +460,13 @@ export type Header = Message<"toolcrib.storage.v1.Header"> & {
    * @generated from field: string owner = 16;
    */
   owner: string;
+
+  /**
+   * The breaker.
+   *
+   * @generated from field: toolcrib.storage.v1.Breaker breaker = 17;
+   */
+  breaker?: Breaker | undefined;
 };
 
 /**
@@ -348,7 +474,7 @@ export type Header = Message<"toolcrib.storage.v1.Header"> & {
  * Use `create(HeaderSchema)` to create a new message.
  */
 export const HeaderSchema: GenMessage<Header> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 4);
+  messageDesc(file_toolcrib_storage_v1_storage, 6);
 
 /**
  * Record is the stored state of one server.
@@ -383,7 +509,7 @@ export type Record = Message<"toolcrib.storage.v1.Record"> & {
  * Use `create(RecordSchema)` to create a new message.
  */
 export const RecordSchema: GenMessage<Record> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 5);
+  messageDesc(file_toolcrib_storage_v1_storage, 7);
 
 /**
  * ToolChange is what one revision did to one tool.
@@ -418,7 +544,7 @@ export type ToolChange = Message<"toolcrib.storage.v1.ToolChange"> & {
  * Use `create(ToolChangeSchema)` to create a new message.
  */
 export const ToolChangeSchema: GenMessage<ToolChange> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 6);
+  messageDesc(file_toolcrib_storage_v1_storage, 8);
 
 /**
  * Change is the body of one log entry.
@@ -455,7 +581,7 @@ export type Change = Message<"toolcrib.storage.v1.Change"> & {
   serverId: string;
 
   /**
-   * Why: 1 register, 2 deregister, 3 expire, 4 listing, 5 condition, 6 digest learned.
+   * Why: 1 register, 2 deregister, 3 expire, 4 listing, 5 condition, 6 digest learned, 7 isolated, 8 resumed.
    *
    * @generated from field: int32 cause = 5;
    */
@@ -481,5 +607,5 @@ export type Change = Message<"toolcrib.storage.v1.Change"> & {
  * Use `create(ChangeSchema)` to create a new message.
  */
 export const ChangeSchema: GenMessage<Change> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 7);
+  messageDesc(file_toolcrib_storage_v1_storage, 9);
 
