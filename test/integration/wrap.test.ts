@@ -1,12 +1,13 @@
-import { spawn } from "node:child_process";
-import { mkdtempSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client as ClientV2, StreamableHTTPClientTransport as HttpV2 } from "@modelcontextprotocol/client";
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as HttpV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import type { Run } from "../support/cli.js";
 import { BIN, processesWith, toolcrib, toolcribDone } from "../support/cli.js";
@@ -48,6 +49,21 @@ const definitions = () => {
   const offer = registry.servers.get("wrapped")?.request.offer;
   return offer?.case === "declared" ? offer.value.tools.map((tool) => Buffer.from(tool.definition).toString()) : [];
 };
+
+/** By the real npx, which finds the command in a package's folder. */
+function wrapByNpx(id: string, childMark: string): ChildProcess {
+  const folder = mkdtempSync(join(tmpdir(), "toolcrib-npx-"));
+  mkdirSync(join(folder, "node_modules", ".bin"), { recursive: true });
+  writeFileSync(join(folder, "package.json"), "{}");
+  symlinkSync(BIN, join(folder, "node_modules", ".bin", "toolcrib"));
+  const args = ["--offline", "toolcrib", "wrap", "--id", id, "--registry", registry.address, "--"];
+  const child = spawn("npx", [...args, process.execPath, ODD, "stubborn", childMark], { cwd: folder, stdio: "ignore" });
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return child;
+}
 
 async function stop(run: Run, signal: NodeJS.Signals = "SIGTERM") {
   run.process.kill(signal);
@@ -376,15 +392,29 @@ describe("wrap and its child", () => {
     expect(processesWith(id)).toEqual([]);
   });
 
-  it("ends when npx, which started it, is ended", async () => {
+  it.each(["SIGTERM", "SIGHUP", "SIGKILL"] as const)("ends when npx alone, which started it, is ended by %s", async (signal) => {
     const id = mark();
-    const command = `"${process.execPath}" "${BIN}" wrap --id wrapped --registry ${registry.address} -- "${process.execPath}" "${ODD}" stubborn ${id}; true`;
-    // What npx does: a shell in between, and this variable.
-    const shell = spawn("sh", ["-c", command], { stdio: "ignore", env: { ...process.env, npm_command: "exec" } });
+    const npx = wrapByNpx("wrapped", id);
     await until(() => registry.servers.has("wrapped"), "the registration");
-    shell.kill("SIGTERM");
+    npx.kill(signal);
     await until(() => registry.servers.size === 0, "the deregistration");
     await until(() => processesWith(id).length === 0, "the end of all processes");
+  });
+
+  it("goes on when a parent ends that is no npx, whatever variables it inherited", async () => {
+    const [daemon, control] = [mark(), mark()];
+    const command = `"${process.execPath}" "${BIN}" wrap --id daemon --registry ${registry.address} -- "${process.execPath}" "${ODD}" stubborn ${daemon} & wait`;
+    const shell = spawn("sh", ["-c", command], { stdio: "ignore", env: { ...process.env, npm_command: "exec" } });
+    const npx = wrapByNpx("control", control);
+    await until(() => registry.servers.size === 2, "both registrations");
+    shell.kill("SIGKILL");
+    await once(shell, "close");
+    npx.kill("SIGKILL");
+    await until(() => processesWith(control).length === 0, "the end of the one that npx started");
+    expect([...registry.servers.keys()]).toEqual(["daemon"]);
+    const [wrapper] = processesWith(daemon).sort((a, b) => a - b);
+    process.kill(wrapper ?? 0, "SIGTERM");
+    await until(() => processesWith(daemon).length === 0, "the end of the daemon");
   });
 
   it("says what is wrong with a command", async () => {
