@@ -31,8 +31,8 @@ describe("Watch", () => {
     await world.run(a.register(declare("big", many(1_000))));
     expect(w.events.length).toBe(1_000);
     expect(Math.max(...w.bytes)).toBeLessThanOrEqual(32 * 1024);
-    // One token closed the (empty) snapshot, one the whole change.
-    expect(w.tokens.length).toBe(2);
+    // One token closed the (empty) snapshot, one is its bookmark's, one came with the whole change.
+    expect(w.tokens.length).toBe(3);
     expect(new Set(w.events.map((e) => e.revision)).size).toBe(1);
   });
 
