@@ -74,10 +74,18 @@ export class RegistryConnection {
     return this.#call(`/${Health.typeName}/Check`, input, output, { service: "" }, options);
   }
 
-  /** Messages of one Watch until it fails (RegistryError), is aborted or the consumer stops; has no deadline. */
-  async *watch(request: Input<"watch">, signal?: AbortSignal): AsyncGenerator<Output<"watch">, void> {
+  /**
+   * Messages of one Watch until it fails (RegistryError), is aborted or the consumer stops; has no deadline. `onOpen` hears
+   * that the registry took it up, which may be long before the first message.
+   */
+  async *watch(
+    request: Input<"watch">,
+    signal?: AbortSignal,
+    onOpen?: () => void,
+  ): AsyncGenerator<Output<"watch">, void> {
     if (signal?.aborted) return;
     const call = this.#open(request);
+    if (onOpen) call.once("metadata", onOpen);
     const cancel = (): void => call.cancel();
     signal?.addEventListener("abort", cancel, { once: true });
     try {

@@ -1,19 +1,29 @@
-/** Time as the registrar sees it, so that tests can hold it in their hands. */
+/** Time as registrar and follower see it, so that tests can hold it in their hands. */
 export interface Timers {
   /** Milliseconds on a clock that never goes back. */
   now(): number;
-  /** Runs once after `ms`; returns how to take it back. Must not keep the process alive. */
+  /** Runs once after `ms`; returns how to take it back. */
   after(ms: number, run: () => void): () => void;
 }
 
 /** Uniform in [0, 1). */
 export type RandomSource = () => number;
 
+/** They do not keep the process alive. */
 export const systemTimers: Timers = {
   now: () => performance.now(),
   after(ms, run) {
     const timer = setTimeout(run, ms);
     timer.unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+/** For work that the process is there for: waiting for the next attempt must not end it. */
+export const holdingTimers: Timers = {
+  now: () => performance.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
     return () => clearTimeout(timer);
   },
 };
