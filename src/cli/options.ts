@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { RegistryConnection } from "../client/connection.js";
 import { registryTarget } from "../client/environment.js";
 
@@ -27,6 +27,19 @@ export function collect(value: string, before: readonly string[] = []): string[]
       .map((part) => part.trim())
       .filter((part) => part !== ""),
   ];
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const LONGEST_MS = 24 * 3_600_000;
+
+/** `500ms`, `90s`, `2m`, `1h` → ms. */
+export function readDuration(text: string): number {
+  const [, amount, unit = ""] = /^(\d{1,9})(ms|s|m|h)$/.exec(text) ?? [];
+  const ms = Number(amount) * (UNIT_MS[unit] ?? Number.NaN);
+  if (!(ms > 0 && ms <= LONGEST_MS)) {
+    throw new InvalidArgumentError("a duration is a number and its unit, such as 500ms, 90s or 2m, at most 24h.");
+  }
+  return ms;
 }
 
 /** Runs with a connection that is closed afterwards. */

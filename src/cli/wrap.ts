@@ -4,7 +4,7 @@ import { nameReasons } from "../domain/admission/names.js";
 import type { Io } from "./io.js";
 import { CommandError, aborted, line } from "./io.js";
 import type { RegistryOptions } from "./options.js";
-import { collect, withRegistry } from "./options.js";
+import { collect, readDuration, withRegistry } from "./options.js";
 import { SpawnError } from "./wrap/child.js";
 import type { KeepSettings } from "./wrap/keep.js";
 import { KeptServer, strangersEnvironment } from "./wrap/keep.js";
@@ -16,6 +16,7 @@ interface WrapOptions extends RegistryOptions {
   readonly tag?: string[];
   readonly advertise?: string;
   readonly port?: number;
+  readonly startTimeout?: number;
 }
 
 export function wrapCommand(io: Io, version: string, setExitCode: (code: number) => void): Command {
@@ -26,6 +27,7 @@ export function wrapCommand(io: Io, version: string, setExitCode: (code: number)
     .option("--tag <tag>", "a tag for all of its tools", collect)
     .option("--port <number>", "port of the HTTP endpoint (default: a free one)", readPort)
     .option("--advertise <url>", "the URL at which others reach the endpoint, where a proxy passes it on")
+    .option("--start-timeout <duration>", "how long the server may take to its first answer (default: 60s)", readDuration)
     .argument("<command...>", "after --, the command that starts the server");
   return withRegistry(command).action(async (words: string[], options: WrapOptions) => {
     setExitCode(await wrap(io, version, words, options));
@@ -47,6 +49,7 @@ async function wrap(io: Io, version: string, words: readonly string[], options: 
     args,
     env: strangersEnvironment(io.env),
     port: options.port ?? 0,
+    startTimeoutMs: options.startTimeout,
     advertise: options.advertise,
     alsoAllowed: options.advertise === undefined ? undefined : hostOf(options.advertise),
     client: { name: "toolcrib-wrap", version },

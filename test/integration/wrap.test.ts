@@ -430,6 +430,21 @@ describe("wrap and its child", () => {
     expect(registry.registers).toEqual([]);
   });
 
+  it("says for what it waits, and ends with a true sentence when nothing comes", async () => {
+    const id = mark();
+    const args = ["wrap", "--id", "silent", "--registry", registry.address, "--start-timeout", "5s", "--"];
+    const { code, stderr } = await toolcribDone([...args, process.execPath, ODD, "silent", id]);
+    expect(code).toBe(1);
+    expect(stderr.split("\n")).toEqual([
+      "toolcrib wrap: the server has not answered initialize yet: waiting up to 5 s in all (--start-timeout)",
+      expect.stringMatching(/ cannot be wrapped: it answered nothing within 5 s: it is no MCP server that speaks over/),
+      "",
+    ]);
+    expect(processesWith(id)).toEqual([]);
+    const wrong = await toolcribDone(["wrap", "--id", "x", "--start-timeout", "5", "--", "true"]);
+    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("such as 500ms, 90s or 2m") });
+  });
+
   it("goes on over noise, and ends while the child still starts", async () => {
     const { run } = await wrap([ODD, "noise"]);
     expect(run.stderr()).toContain("something that is no message: Starting up");

@@ -1,7 +1,7 @@
 import type { ChildEnd, ChildHandlers, ChildPlace } from "./child.js";
 import { Child } from "./child.js";
 import type { Eras } from "./era.js";
-import { findEras } from "./era.js";
+import { findEras, START_TIMEOUT_MS } from "./era.js";
 import { Relay } from "./http/relay.js";
 import { Link } from "./link.js";
 import { listTools, subscribeToList } from "./listing.js";
@@ -14,6 +14,8 @@ export interface WrapSettings extends ChildPlace {
   /** A host name under which a proxy on this machine passes requests on. */
   readonly alsoAllowed?: string | undefined;
   readonly client: { readonly name: string; readonly version: string };
+  /** How long the child may take to its first answer, ms. */
+  readonly startTimeoutMs?: number | undefined;
   /** Ends a start that is still under way. */
   readonly ending: AbortSignal;
   readonly onToolsChanged: () => void;
@@ -95,7 +97,8 @@ export class Wrapped {
 
 async function understand(link: Link, child: Child, settings: WrapSettings): Promise<Eras> {
   try {
-    return await findEras(link, settings.client);
+    const { client, startTimeoutMs = START_TIMEOUT_MS, onOddity } = settings;
+    return await findEras(link, client, { startTimeoutMs, onSilence: onOddity });
   } catch (error) {
     // A child that ended answers nothing, and how it ended is the better explanation.
     const end = await Promise.race([child.ended, Promise.resolve(undefined)]);
