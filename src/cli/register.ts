@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import type { RegistryConnection } from "../client/connection.js";
 import type { RegisterResponse } from "../gen/toolcrib/v1/registry_service_pb.js";
 import { ConditionStatus, Transport } from "../gen/toolcrib/v1/server_pb.js";
@@ -14,9 +14,12 @@ interface RegisterOptions extends RegistryOptions {
   readonly url: string;
   readonly title?: string;
   readonly tag?: string[];
+  readonly transport: keyof typeof TRANSPORTS;
   readonly credential?: string;
   readonly sharePrivate?: boolean;
 }
+
+const TRANSPORTS = { http: Transport.STREAMABLE_HTTP, sse: Transport.HTTP_SSE } as const;
 
 /** The registry lists the server before it answers. */
 const LISTING_MS = 30_000;
@@ -25,7 +28,12 @@ export function registerCommand(io: Io): Command {
   const command = new Command("register")
     .description("register a running MCP server by its URL, until it is deregistered; the registry lists it itself")
     .requiredOption("--id <server_id>", "[a-z0-9] then [a-z0-9._-], at most 63 characters")
-    .requiredOption("--url <url>", "the server's Streamable HTTP endpoint")
+    .requiredOption("--url <url>", "the server's MCP endpoint")
+    .addOption(
+      new Option("--transport <name>", "http: Streamable HTTP, and HTTP+SSE where it is refused; sse: HTTP+SSE of 2024-11-05")
+        .choices(Object.keys(TRANSPORTS))
+        .default("http"),
+    )
     .option("--title <text>", "a display name")
     .option("--tag <tag>", "a tag for all of its tools", collect)
     .option("--credential <name>", "a credential of the registry's --upstream-credentials file, shown to the server")
@@ -37,7 +45,7 @@ export function registerCommand(io: Io): Command {
         endpoint: options.url,
         title: options.title ?? "",
         tags: options.tag ?? [],
-        transport: Transport.STREAMABLE_HTTP,
+        transport: TRANSPORTS[options.transport],
         credential: options.credential ?? "",
         sharePrivate: options.sharePrivate ?? false,
       });

@@ -59,12 +59,13 @@ export function createSubscription({
   }
 
   /** One stream, to its end. */
-  async function stream({ endpoint, credential }: Dial, signal: AbortSignal): Promise<void> {
+  async function stream({ endpoint, credential, transport }: Dial, signal: AbortSignal): Promise<void> {
     const ended = new AbortController();
     const startedAtMs = clock.monotonic();
     void listAfterOpening(AbortSignal.any([signal, ended.signal]));
     try {
-      await upstream.subscribe(endpoint, () => void (signal.aborted || onNotice()), signal, credential);
+      const hear = (): void => void (signal.aborted || onNotice());
+      await upstream.subscribe(endpoint, hear, signal, credential, transport);
     } catch (err) {
       if (!signal.aborted && failures === 0) {
         logger.info(

@@ -66,11 +66,11 @@ export function createLister(deps: ListerDeps): Lister {
   const asking = new Set<AbortController>();
   let stopped = false;
 
-  async function ask({ endpoint, credential }: Dial, budgetMs: number): Promise<Listing> {
+  async function ask({ endpoint, credential, transport }: Dial, budgetMs: number): Promise<Listing> {
     const cut = new AbortController();
     asking.add(cut);
     try {
-      const result = await within(clock, budgetMs, upstream.list(endpoint, cut.signal, credential));
+      const result = await within(clock, budgetMs, upstream.list(endpoint, cut.signal, credential, transport));
       if (result.kind === "done") return result.value;
       cut.abort();
       throw new UpstreamError("timeout", `no complete answer to tools/list within ${Math.round(budgetMs)} ms`);

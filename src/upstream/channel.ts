@@ -1,6 +1,7 @@
 /** JSON-RPC over one MCP endpoint, raw: what comes back keeps the text it came in. */
 import { LIMITS } from "../domain/limits.js";
 import { UpstreamError } from "../catalogue/upstream-port.js";
+import type { Transport } from "../domain/server.js";
 import type { Egress, EgressResponse } from "./egress.js";
 import { eventData } from "./events.js";
 import { HttpFailure, place, words, RpcFailure } from "./failures.js";
@@ -9,12 +10,13 @@ import { isRecord, readMessages, resultOf } from "./messages.js";
 
 export const JSON_TYPE = "application/json";
 export const STREAM_TYPE = "text/event-stream";
+export const SESSION_HEADER = "mcp-session-id";
 
 export interface Call {
   readonly id: number;
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Headers;
 }
 
 export interface Answer {
@@ -25,7 +27,26 @@ export interface Answer {
 /** Messages that are not the answer: notices and requests of the server. */
 export type OnMessage = (message: RpcMessage) => void;
 
-export class Channel {
+/** How a session reaches its server. Everything throws UpstreamError. */
+export interface SessionChannel {
+  readonly endpoint: string;
+  readonly transport: Transport;
+  /** Sends a request and waits for its result. */
+  call(call: Call, signal: AbortSignal, onMessage: OnMessage): Promise<Answer>;
+  /** Sends a notification or a response. */
+  tell(message: object, headers: Headers, signal: AbortSignal): Promise<void>;
+  /** Hears what the server says unasked, from `onOpen` on. Resolves when its stream ends. */
+  follow(headers: Headers, onOpen: () => void, onMessage: OnMessage, signal: AbortSignal): Promise<void>;
+  /** Tells the server that the session ends. */
+  leave(headers: Headers, signal: AbortSignal): Promise<void>;
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+/** Over Streamable HTTP. */
+export class Channel implements SessionChannel {
+  readonly transport = "streamable-http";
+
   constructor(
     private readonly egress: Egress,
     readonly endpoint: string,
@@ -33,7 +54,6 @@ export class Channel {
     private readonly credential = "",
   ) {}
 
-  /** Sends a request and waits for its result. Throws UpstreamError. */
   async call(call: Call, signal: AbortSignal, onMessage: OnMessage): Promise<Answer> {
     const response = await this.post(call, signal);
     const result = await this.find(call, response, onMessage);
@@ -49,19 +69,23 @@ export class Channel {
     throw new UpstreamError("protocol", `${place(this.endpoint)} answered ${call.method} without a stream`);
   }
 
-  /** Opens the stream of a session by GET. Throws UpstreamError. */
-  async openByGet(headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<EgressResponse> {
-    const purpose = "the stream of change notices";
+  /** The same way to another URL of the server. */
+  at(endpoint: string): Channel {
+    return new Channel(this.egress, endpoint, this.credential);
+  }
+
+  /** Opens a stream of something by GET. Throws UpstreamError. */
+  async openByGet(what: string, headers: Headers, signal: AbortSignal): Promise<EgressResponse> {
+    const purpose = `the stream of ${what}`;
     const request = { method: "GET", headers: { accept: STREAM_TYPE, ...headers }, purpose } as const;
     const response = await this.egress.request(this.endpoint, request, signal);
     await this.refuseStatus(response, purpose);
     if (mediaType(response) === STREAM_TYPE) return response;
     response.discard();
-    throw new UpstreamError("protocol", `${place(this.endpoint)} answered the GET for change notices without a stream`);
+    throw new UpstreamError("protocol", `${place(this.endpoint)} answered the GET for ${what} without a stream`);
   }
 
-  /** Sends a notification or a response. Throws UpstreamError. */
-  async tell(message: object, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> {
+  async tell(message: object, headers: Headers, signal: AbortSignal): Promise<void> {
     const purpose = "method" in message ? String(message.method) : "a response";
     const response = await this.egress.request(this.endpoint, postOf(message, headers, purpose), signal);
     await this.refuseStatus(response, purpose);
@@ -69,8 +93,16 @@ export class Channel {
     else response.discard();
   }
 
-  /** Ends a session. Throws UpstreamError. */
-  async remove(headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> {
+  async follow(headers: Headers, onOpen: () => void, onMessage: OnMessage, signal: AbortSignal): Promise<void> {
+    const response = await this.openByGet("change notices", headers, signal);
+    onOpen();
+    for await (const message of this.messages(response, Number.POSITIVE_INFINITY, LIMITS.definitionBytes)) {
+      onMessage(message);
+    }
+  }
+
+  async leave(headers: Headers, signal: AbortSignal): Promise<void> {
+    if (headers[SESSION_HEADER] === undefined) return;
     const request = { method: "DELETE", headers, purpose: "the end of its session" } as const;
     const response = await this.egress.request(this.endpoint, request, signal);
     response.discard();
@@ -102,7 +134,7 @@ export class Channel {
     }
     for await (const message of this.incoming(type, response)) {
       if ("method" in message.value) onMessage(message);
-      else if (message.value["id"] === call.id || isUnaddressedError(message)) return this.resultFrom(call, message);
+      else if (message.value["id"] === call.id || isUnaddressedError(message)) return resultFrom(this.endpoint, call, message);
     }
     throw new UpstreamError("protocol", `${place(this.endpoint)} ended its answer to ${call.method} without a result`);
   }
@@ -110,20 +142,6 @@ export class Channel {
   private async *incoming(type: string, response: EgressResponse): AsyncGenerator<RpcMessage> {
     if (type === STREAM_TYPE) yield* this.messages(response, LIMITS.upstreamBytes, LIMITS.upstreamBytes);
     else yield* readMessages(this.endpoint, await response.read(LIMITS.upstreamBytes));
-  }
-
-  private resultFrom(call: Call, message: RpcMessage): RpcResult {
-    const failure = errorOf(message.value);
-    if (failure) {
-      const text = `${place(this.endpoint)} answered ${call.method} with JSON-RPC error ${failure.code}: ${words(failure.message)}`;
-      throw new RpcFailure(text, failure.code, failure.data);
-    }
-    const result = resultOf(message);
-    if (result) return result;
-    throw new UpstreamError(
-      "protocol",
-      `${place(this.endpoint)} answered ${call.method} with neither result nor error`,
-    );
   }
 
   private wanted(): string {
@@ -147,7 +165,19 @@ export class Channel {
   }
 }
 
-function postOf(message: object, headers: Readonly<Record<string, string>>, purpose: string) {
+/** The result in the answer to a call. Throws UpstreamError. */
+export function resultFrom(endpoint: string, call: Call, message: RpcMessage): RpcResult {
+  const failure = errorOf(message.value);
+  if (failure) {
+    const text = `${place(endpoint)} answered ${call.method} with JSON-RPC error ${failure.code}: ${words(failure.message)}`;
+    throw new RpcFailure(text, failure.code, failure.data);
+  }
+  const result = resultOf(message);
+  if (result) return result;
+  throw new UpstreamError("protocol", `${place(endpoint)} answered ${call.method} with neither result nor error`);
+}
+
+function postOf(message: object, headers: Headers, purpose: string) {
   const accept = `${JSON_TYPE}, ${STREAM_TYPE}`;
   const body = JSON.stringify(message);
   const length = String(Buffer.byteLength(body));
@@ -172,8 +202,8 @@ function errorOf(value: Readonly<Record<string, unknown>>): ErrorObject | undefi
   return { code: error["code"], message, data: error["data"] };
 }
 
-/** An error that could not say which request it belongs to. There is one request a POST, so it is ours. */
-function isUnaddressedError({ value }: RpcMessage): boolean {
+/** An error that could not say which request it belongs to. Where there is one request, it is meant. */
+export function isUnaddressedError({ value }: RpcMessage): boolean {
   return (value["id"] === null || value["id"] === undefined) && errorOf(value) !== undefined;
 }
 

@@ -1,9 +1,11 @@
 /** One MCP server, ready to be asked, whichever era it speaks. */
+import type { Transport } from "../domain/server.js";
 import type { OnMessage } from "./channel.js";
 import type { RpcMessage, RpcResult } from "./messages.js";
 
 export interface Connection {
   readonly era: "modern" | "legacy";
+  readonly transport: Transport;
   readonly protocolVersion: string;
   /** It declares that it has tools. */
   readonly hasTools: boolean;

@@ -1,13 +1,13 @@
-/** Connections by endpoint and credential: era and session are found out once, remembered with a date, and looked at again. */
+/** Connections by endpoint, transport and credential: era and session are found out once, remembered with a date, and looked at again. */
 import type { Clock } from "../catalogue/ports.js";
 import type { Dial } from "../catalogue/upstream-port.js";
 import { LIMITS } from "../domain/limits.js";
 import type { Channel } from "./channel.js";
 import type { Connection } from "./connection.js";
-import { deadline } from "./deadline.js";
+import { abandonable, deadline } from "./deadline.js";
 import type { EraTools } from "./era.js";
-import { negotiate } from "./era.js";
-import { timedOut } from "./failures.js";
+import { negotiate, openSseSession } from "./era.js";
+import { HttpFailure, timedOut } from "./failures.js";
 import type { Session } from "./session.js";
 
 /** A server that was upgraded in place is noticed within this. */
@@ -20,6 +20,8 @@ interface Entry {
   connection: Connection | undefined;
   /** Monotonic. */
   foundAtMs: number;
+  /** It was found to speak HTTP+SSE although it was registered otherwise. */
+  foundSse: boolean;
   /** The negotiation that is under way; whoever needs the connection waits for it. */
   pending: Promise<Connection> | undefined;
   /** A stream of change notices was open before. */
@@ -39,9 +41,9 @@ export class Connections {
   async get(dial: Dial, signal: AbortSignal): Promise<Connection> {
     const entry = this.entry(dial);
     const { connection } = entry;
-    if (connection && this.clock.monotonic() - entry.foundAtMs < LOOK_AGAIN_MS) return connection;
+    if (connection && this.isFresh(entry)) return connection;
     const held = connection?.era === "legacy" ? (connection as Session) : undefined;
-    return this.negotiated(dial.endpoint, entry, held, signal);
+    return this.negotiated(dial, entry, held, signal);
   }
 
   /** A connection in place of one that failed; the same for all whom it failed. Throws UpstreamError. */
@@ -49,7 +51,7 @@ export class Connections {
     const entry = this.entry(dial);
     if (entry.connection !== undefined && entry.connection !== failed) return entry.connection;
     entry.connection = undefined;
-    return this.negotiated(dial.endpoint, entry, undefined, signal);
+    return this.negotiated(dial, entry, undefined, signal);
   }
 
   /** Notes that a stream opened; answers whether one had been open before. */
@@ -79,6 +81,7 @@ export class Connections {
       channel: this.channelTo(dial),
       connection: undefined,
       foundAtMs: 0,
+      foundSse: false,
       pending: undefined,
       listened: false,
     };
@@ -99,42 +102,50 @@ export class Connections {
 
   /** The negotiation belongs to nobody in particular: it has its own deadline, and goes on when one of the waiting leaves. */
   private negotiated(
-    endpoint: string,
+    dial: Dial,
     entry: Entry,
     held: Session | undefined,
     signal: AbortSignal,
   ): Promise<Connection> {
-    entry.pending ??= this.negotiate(entry, held).finally(() => {
+    entry.pending ??= this.negotiate(dial, entry, held).finally(() => {
       entry.pending = undefined;
     });
-    return abandonable(entry.pending, signal, () => timedOut(endpoint, "the handshake", signal.reason));
+    return abandonable(entry.pending, signal, () => timedOut(dial.endpoint, "the handshake", signal.reason));
   }
 
-  private async negotiate(entry: Entry, held: Session | undefined): Promise<Connection> {
+  private async negotiate({ transport }: Dial, entry: Entry, held: Session | undefined): Promise<Connection> {
     const limit = deadline(this.clock, LIMITS.loadMs, this.closing.signal);
     try {
-      const connection = await negotiate(entry.channel, this.tools, held, limit.signal);
+      const session = await this.remembered(entry, limit.signal);
+      const connection = session ?? (await negotiate(entry.channel, this.tools, { transport, held }, limit.signal));
       if (held && connection !== held) void held.close();
       entry.connection = connection;
+      if (connection === session) return session;
       entry.foundAtMs = this.clock.monotonic();
+      entry.foundSse = transport !== "http-sse" && connection.transport === "http-sse";
       return connection;
     } finally {
       limit.lift();
     }
   }
+
+  /** Streams of HTTP+SSE come and go; what their server speaks is not asked anew for each. Undefined: it has to be. */
+  private async remembered(entry: Entry, signal: AbortSignal): Promise<Session | undefined> {
+    if (!entry.foundSse || !this.isFresh(entry)) return undefined;
+    try {
+      return await openSseSession(entry.channel, this.tools, signal);
+    } catch (error) {
+      if (error instanceof HttpFailure && error.kind !== "auth") return undefined;
+      throw error;
+    }
+  }
+
+  private isFresh(entry: Entry): boolean {
+    return this.clock.monotonic() - entry.foundAtMs < LOOK_AGAIN_MS;
+  }
 }
 
 /** A session belongs to whoever the server took us for. */
-function keyOf({ endpoint, credential }: Dial): string {
-  return credential === undefined ? endpoint : JSON.stringify([endpoint, credential.namespace, credential.name]);
-}
-
-/** Waits for work that goes on without us when the signal aborts. */
-function abandonable<T>(work: Promise<T>, signal: AbortSignal, error: () => Error): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(error());
-    if (signal.aborted) leave();
-    signal.addEventListener("abort", leave, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
-  });
+function keyOf({ endpoint, transport, credential }: Dial): string {
+  return JSON.stringify([endpoint, transport, credential?.namespace, credential?.name]);
 }

@@ -18,3 +18,13 @@ export function deadline(clock: Clock, ms: number, ...others: AbortSignal[]): De
   });
   return { signal, passed: () => late.signal.aborted, lift: () => lifted.abort() };
 }
+
+/** Waits for work that goes on without us when the signal aborts. */
+export function abandonable<T>(work: Promise<T>, signal: AbortSignal, error: () => Error): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(error());
+    if (signal.aborted) leave();
+    signal.addEventListener("abort", leave, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
+  });
+}

@@ -1,6 +1,7 @@
-/** Which era a server speaks. */
+/** Which era a server speaks, and over which transport. */
 import type { Clock, Logger } from "../catalogue/ports.js";
 import { UpstreamError } from "../catalogue/upstream-port.js";
+import type { Transport } from "../domain/server.js";
 import type { Channel } from "./channel.js";
 import type { ClientInfo, Connection } from "./connection.js";
 import { deadline } from "./deadline.js";
@@ -9,6 +10,7 @@ import { isRecord } from "./messages.js";
 import { MODERN_VERSION, ModernConnection, modernCall } from "./modern.js";
 import type { Session } from "./session.js";
 import { openSession } from "./session.js";
+import { ForeignPost, SseChannel } from "./sse-channel.js";
 
 /** Silence at the first question is how some older servers say that they do not know it. */
 const PROBE_MS = 3_000;
@@ -20,19 +22,69 @@ export interface EraTools {
   readonly client: ClientInfo;
 }
 
+/** What is known of a server before it is asked. */
+export interface Known {
+  /** As it was registered. */
+  readonly transport: Transport;
+  /** A session that goes on if the server still speaks its era in the same way. */
+  readonly held: Session | undefined;
+}
+
 /**
  * Asks `server/discover`: a usable answer, or the modern refusal of a version, means modern; any other answer means
- * legacy. `held` is a session that goes on if the server still speaks its era. Throws UpstreamError.
+ * legacy. A server that refuses `initialize` too may be one of HTTP+SSE. Throws UpstreamError.
  */
 export async function negotiate(
   channel: Channel,
   tools: EraTools,
-  held: Session | undefined,
+  { transport, held }: Known,
   signal: AbortSignal,
 ): Promise<Connection> {
+  if (transport === "http-sse") return held ?? (await openSseSession(channel, tools, signal));
   const modern = await probe(channel, tools, signal);
   if (modern) return modern;
-  return held ?? (await openSession(channel, tools, signal));
+  if (held?.transport === "streamable-http") return held;
+  try {
+    return await openSession(channel, tools, signal);
+  } catch (error) {
+    if (!saysSse(error)) throw error;
+    return held ?? (await olderTransport(channel, tools, error, signal));
+  }
+}
+
+/** A session over HTTP+SSE. Throws UpstreamError. */
+export async function openSseSession(channel: Channel, tools: EraTools, signal: AbortSignal): Promise<Session> {
+  return sessionOn(await SseChannel.open(channel, tools.clock, signal), tools, signal);
+}
+
+async function sessionOn(stream: SseChannel, tools: EraTools, signal: AbortSignal): Promise<Session> {
+  try {
+    return await openSession(stream, tools, signal);
+  } catch (error) {
+    await stream.leave();
+    throw error;
+  }
+}
+
+/** Most servers that are no MCP server refuse alike, so what is told is the refusal, unless a stream says more. */
+async function olderTransport(channel: Channel, tools: EraTools, refusal: unknown, signal: AbortSignal): Promise<Session> {
+  const patience = deadline(tools.clock, PROBE_MS, signal);
+  let stream: SseChannel;
+  try {
+    stream = await SseChannel.open(channel, tools.clock, patience.signal);
+  } catch (error) {
+    if (signal.aborted || error instanceof ForeignPost) throw error;
+    tools.logger.debug({ endpoint: place(channel.endpoint), err: error }, "initialize is refused, and HTTP+SSE is not spoken");
+    throw refusal;
+  } finally {
+    patience.lift();
+  }
+  return sessionOn(stream, tools, signal);
+}
+
+/** How servers of HTTP+SSE answer a POST where they have their stream. */
+function saysSse(error: unknown): boolean {
+  return error instanceof HttpFailure && [400, 404, 405].includes(error.status);
 }
 
 async function probe(channel: Channel, tools: EraTools, signal: AbortSignal): Promise<ModernConnection | undefined> {

@@ -3,30 +3,55 @@
 const LF = 0x0a;
 const CR = 0x0d;
 const DATA = Buffer.from("data:");
+const EVENT = Buffer.from("event:");
 
-/**
- * Data of each event, in order; events without data are passed over. `tooLong` makes the error for an event of more
- * than `limit` bytes.
- */
+/** Longest name of an event that is told apart; nothing that is known here comes near. */
+const NAME_BYTES = 64;
+
+export interface ServerEvent {
+  /** Empty if the event has none. */
+  readonly name: string;
+  readonly data: Buffer;
+}
+
+/** Data of each event, whatever its name; otherwise as `serverEvents`. */
 export async function* eventData(
   chunks: AsyncIterable<Buffer>,
   limit: number,
   tooLong: () => Error,
 ): AsyncGenerator<Buffer> {
+  for await (const { data } of serverEvents(chunks, limit, tooLong)) yield data;
+}
+
+/** Events in order; those without data are passed over. `tooLong` makes the error for an event of more than `limit` bytes. */
+export async function* serverEvents(
+  chunks: AsyncIterable<Buffer>,
+  limit: number,
+  tooLong: () => Error,
+): AsyncGenerator<ServerEvent> {
   let lines: Buffer[] = [];
   let size = 0;
+  let name = "";
   for await (const line of splitLines(chunks, limit, tooLong)) {
+    const data = fieldOf(line, DATA);
     if (line.length === 0) {
-      const data = joinLines(lines);
+      const event = { name, data: joinLines(lines) };
       lines = [];
       size = 0;
-      if (data.length > 0) yield data;
-    } else if (line.subarray(0, DATA.length).equals(DATA)) {
+      name = "";
+      if (event.data.length > 0) yield event;
+    } else if (data) {
       size += line.length;
       if (size > limit) throw tooLong();
-      lines.push(line.subarray(line[DATA.length] === 0x20 ? DATA.length + 1 : DATA.length));
-    }
+      lines.push(data);
+    } else name = fieldOf(line, EVENT)?.toString("utf8", 0, NAME_BYTES) ?? name;
   }
+}
+
+/** What stands in a line after the name of its field and at most one space; undefined in a line of another field. */
+function fieldOf(line: Buffer, field: Buffer): Buffer | undefined {
+  if (!line.subarray(0, field.length).equals(field)) return undefined;
+  return line.subarray(line[field.length] === 0x20 ? field.length + 1 : field.length);
 }
 
 function joinLines(lines: readonly Buffer[]): Buffer {

@@ -26,6 +26,7 @@ export function modernCall(id: number, method: string, params: Readonly<Record<s
 
 export class ModernConnection implements Connection {
   readonly era = "modern";
+  readonly transport = "streamable-http";
   readonly protocolVersion = MODERN_VERSION;
   readonly hasTools: boolean;
   readonly listChanged: boolean;

@@ -2,7 +2,8 @@
 import type { Clock, Logger } from "../catalogue/ports.js";
 import { UpstreamError } from "../catalogue/upstream-port.js";
 import { LIMITS } from "../domain/limits.js";
-import type { Channel } from "./channel.js";
+import type { Transport } from "../domain/server.js";
+import { SESSION_HEADER, type SessionChannel } from "./channel.js";
 import type { ClientInfo, Connection, ListenHooks } from "./connection.js";
 import { isListChanged } from "./connection.js";
 import { deadline } from "./deadline.js";
@@ -25,14 +26,13 @@ export interface SessionTools {
   readonly client: ClientInfo;
 }
 
-/** A connection of the older eras, with the session id its server may have given. */
+/** A connection of the older eras. */
 export interface Session extends Connection {
   readonly era: "legacy";
-  readonly sessionId: string | undefined;
 }
 
 /** Throws UpstreamError. */
-export async function openSession(channel: Channel, tools: SessionTools, signal: AbortSignal): Promise<Session> {
+export async function openSession(channel: SessionChannel, tools: SessionTools, signal: AbortSignal): Promise<Session> {
   const params = { protocolVersion: OFFERED, capabilities: {}, clientInfo: tools.client };
   const call = { id: 1, method: "initialize", params, headers: {} };
   const { result, header } = await channel.call(call, signal, () => undefined);
@@ -43,7 +43,7 @@ export async function openSession(channel: Channel, tools: SessionTools, signal:
     throw new UpstreamError("protocol", text);
   }
   const capabilities = isRecord(result.value["capabilities"]) ? result.value["capabilities"] : {};
-  const session = new LegacySession(channel, tools, protocolVersion, header("mcp-session-id"), capabilities);
+  const session = new LegacySession(channel, tools, protocolVersion, header(SESSION_HEADER), capabilities);
   await session.initialized(signal);
   return session;
 }
@@ -53,21 +53,23 @@ class LegacySession implements Session {
   readonly hasTools: boolean;
   readonly listChanged: boolean;
   private readonly headers: Record<string, string>;
+  readonly transport: Transport;
   private lastId = 1;
   private replying = 0;
 
   constructor(
-    private readonly channel: Channel,
+    private readonly channel: SessionChannel,
     private readonly tools: SessionTools,
     readonly protocolVersion: string,
-    readonly sessionId: string | undefined,
+    sessionId: string | undefined,
     capabilities: Readonly<Record<string, unknown>>,
   ) {
+    this.transport = channel.transport;
     const declared = capabilities["tools"];
     this.hasTools = isRecord(declared);
     this.listChanged = isRecord(declared) && declared["listChanged"] === true;
     this.headers = { "mcp-protocol-version": protocolVersion };
-    if (sessionId !== undefined) this.headers["mcp-session-id"] = sessionId;
+    if (sessionId !== undefined) this.headers[SESSION_HEADER] = sessionId;
   }
 
   initialized(signal: AbortSignal): Promise<void> {
@@ -90,14 +92,16 @@ class LegacySession implements Session {
 
   async listen(hooks: ListenHooks, signal: AbortSignal): Promise<never> {
     const opening = deadline(this.tools.clock, LIMITS.loadMs, signal);
-    try {
-      const response = await this.channel.openByGet(this.headers, opening.signal);
+    const onOpen = () => {
       opening.lift();
       hooks.onOpen();
-      for await (const message of this.channel.messages(response, Number.POSITIVE_INFINITY, LIMITS.definitionBytes)) {
-        this.answerRequest(message, signal);
-        if (isListChanged(message)) hooks.onChanged();
-      }
+    };
+    const onMessage = (message: RpcMessage) => {
+      this.answerRequest(message, signal);
+      if (isListChanged(message)) hooks.onChanged();
+    };
+    try {
+      await this.channel.follow(this.headers, onOpen, onMessage, opening.signal);
     } finally {
       opening.lift();
     }
@@ -105,10 +109,9 @@ class LegacySession implements Session {
   }
 
   async close(): Promise<void> {
-    if (this.sessionId === undefined) return;
     const { signal, lift } = deadline(this.tools.clock, FAREWELL_MS);
     try {
-      await this.channel.remove(this.headers, signal);
+      await this.channel.leave(this.headers, signal);
     } catch (error) {
       this.tools.logger.debug(
         { endpoint: place(this.channel.endpoint), err: error },

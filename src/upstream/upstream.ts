@@ -10,6 +10,7 @@ import { type Credentials, NO_CREDENTIALS } from "./credentials/credentials.js";
 import { showing } from "./credentials/egress.js";
 import { createEgress, type Resolve } from "./egress.js";
 import { HttpFailure, place, rpcCode } from "./failures.js";
+import { StreamGone } from "./sse-channel.js";
 import { screen } from "./tools.js";
 import { walk } from "./walk.js";
 
@@ -63,8 +64,8 @@ export function createUpstream(options: UpstreamOptions): ClosableUpstream {
   return {
     refusal: (endpoint) => egress.refusal(endpoint),
     credentialRefusal: (endpoint, credential) => credentials.refusal(endpoint, credential),
-    list: async (endpoint, signal, credential) => {
-      return on({ endpoint, credential }, signal, async (connection) => {
+    list: async (endpoint, signal, credential, transport = "streamable-http") => {
+      return on({ endpoint, transport, credential }, signal, async (connection) => {
         const walkTools = { endpoint, connection, logger };
         let walked = await walk(walkTools, signal);
         // Pages from before and after a change may be mixed, so once more; a server that says so every time is left to its pace.
@@ -82,8 +83,8 @@ export function createUpstream(options: UpstreamOptions): ClosableUpstream {
         return listing;
       });
     },
-    subscribe: async (endpoint, onChanged, signal, credential) => {
-      const dial = { endpoint, credential };
+    subscribe: async (endpoint, onChanged, signal, credential, transport = "streamable-http") => {
+      const dial = { endpoint, transport, credential };
       const onOpen = () => {
         if (connections.reopened(dial)) onChanged();
       };
@@ -118,8 +119,9 @@ function refuseUnlessShared(endpoint: string, { name, namespace, sharePrivate }:
 /** JSON-RPC codes by which a server says that this is not (or no longer) how it is spoken to. */
 const LOST_CODES: ReadonlySet<number> = new Set([-32001, -32020, -32022, -32601]);
 
-/** A session that is gone (404, from some servers 400), or an era that the server has left. */
+/** A session that is gone (404, from some servers 400), or its stream, or an era that the server has left. */
 function isLost(error: unknown): boolean {
+  if (error instanceof StreamGone) return true;
   const code = rpcCode(error);
   if (error instanceof HttpFailure && (error.status === 404 || error.status === 400)) return true;
   return code !== undefined && LOST_CODES.has(code);

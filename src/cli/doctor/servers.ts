@@ -146,7 +146,8 @@ async function askEndpoint(check: string, endpoint: string, ending: AbortSignal)
     // Without a session a ping changes nothing, and any answer shows that somebody is there.
     const answer = await fetch(endpoint, { method: "POST", headers, body, redirect: "manual", signal });
     await answer.body?.cancel();
-    if (answer.status !== 404) return [];
+    // Servers of HTTP+SSE take no POST where they have their stream.
+    if (answer.status !== 404 || (await streams(endpoint, signal))) return [];
     return [
       warn(
         check,
@@ -167,4 +168,11 @@ async function askEndpoint(check: string, endpoint: string, ending: AbortSignal)
       ),
     ];
   }
+}
+
+async function streams(endpoint: string, signal: AbortSignal): Promise<boolean> {
+  const headers = { accept: "text/event-stream" };
+  const answer = await fetch(endpoint, { headers, redirect: "manual", signal });
+  await answer.body?.cancel();
+  return answer.ok && (answer.headers.get("content-type") ?? "").startsWith("text/event-stream");
 }

@@ -26,14 +26,14 @@ export async function registerTask(
 ): Promise<Outcome> {
   const { name, serverId, url } = task;
   const decision = await decide(task, consent);
-  const notes = [...task.notes, ...sseNotes(task), ...decision.notes];
+  const notes = [...task.notes, ...decision.notes];
   try {
     const server: StandingServer = {
       serverId,
       endpoint: url,
       title: name === serverId ? "" : name,
       tags: [],
-      transport: transportOf(task),
+      transport: task.sse ? Transport.HTTP_SSE : Transport.STREAMABLE_HTTP,
       ...(decision.credential === "" ? {} : { credential: decision.credential }),
     };
     const answer = await registerPatiently(registry, namespace, server, decision.written ? RELOAD_MS : 0);
@@ -74,20 +74,6 @@ async function registerPatiently(
       await delay(AGAIN_MS);
     }
   }
-}
-
-/** Undefined where the API of this version has no legacy transport. */
-const HTTP_SSE = Transport["HTTP_SSE" as keyof typeof Transport] as Transport | undefined;
-
-function transportOf({ sse }: RegisterTask): Transport {
-  return (sse ? HTTP_SSE : undefined) ?? Transport.STREAMABLE_HTTP;
-}
-
-function sseNotes({ sse }: RegisterTask): string[] {
-  if (!sse || HTTP_SSE !== undefined) return [];
-  return [
-    "is a server of the older HTTP+SSE transport, and is tried as Streamable HTTP: give the URL of its newer endpoint",
-  ];
 }
 
 export interface WrapContext {
