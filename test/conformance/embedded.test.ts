@@ -96,14 +96,14 @@ describe("embedded only", () => {
   test("a folder in use says so", async () => {
     const dataDir = join(folder, "locked");
     await open(dataDir);
-    await expect(open(dataDir)).rejects.toThrow(`the data folder ${dataDir} is in use by another process`);
-    await expect(open(dataDir)).rejects.toThrow("is in use by another process");
+    await expect(open(dataDir)).rejects.toThrow(`the data folder ${dataDir} is in use by another registry`);
+    await expect(open(dataDir)).rejects.toThrow("is in use by another registry");
     const script = await buildChild(folder);
     const child = spawn(process.execPath, [script, dataDir], { stdio: ["ignore", "ignore", "pipe"], timeout: 20_000 });
     let output = "";
     child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
     await once(child, "close");
-    expect(output).toContain("is in use by another process");
+    expect(output).toContain("is in use by another registry");
   });
 
   test("a damaged folder says so", async () => {
@@ -133,6 +133,11 @@ describe("embedded only", () => {
     const file = join(folder, "file");
     await writeFile(file, "");
     await expect(open(file)).rejects.toThrow(`the data folder ${file} cannot be used`);
+    await expect(open(join(file, "below"))).rejects.toThrow("cannot be used");
+    if (process.platform === "linux") {
+      await expect(open("/proc/toolcrib")).rejects.toThrow("the data folder /proc/toolcrib cannot be used (ENOENT");
+      await expect(open("/proc/toolcrib/deeper")).rejects.toThrow("the data folder /proc/toolcrib/deeper cannot be used (ENOENT");
+    }
     const loop = join(folder, "loop");
     await symlink(loop, loop);
     await expect(open(loop)).rejects.toThrow(`the data folder ${loop} cannot be used`);

@@ -1,6 +1,6 @@
 /** The default store: LevelDB in a folder of this machine, for one process. An acknowledged commit is on the disk. */
 import { mkdir, realpath } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { ClassicLevel } from "classic-level";
 import type { Clock, Logger, PartitionStore, Random, Store } from "../../catalogue/ports.js";
 import { PartitionEngine } from "../memory/engine.js";
@@ -70,7 +70,7 @@ async function openDatabase(dataDir: string): Promise<DatabaseHolder> {
   let location: string;
   try {
     // Registrants' endpoints and definitions are in it: nobody else's to read.
-    await mkdir(join(dataDir, "store"), { recursive: true, mode: 0o700 });
+    await makeFolder(join(resolve(dataDir), "store"));
     location = await realpath(join(dataDir, "store"));
   } catch (error) {
     throw explain(dataDir, error);
@@ -104,9 +104,22 @@ async function openDatabase(dataDir: string): Promise<DatabaseHolder> {
   };
 }
 
+/** Node's own recursive `mkdir` never ends where a parent is there and takes no folders, as in /proc. */
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") return;
+    if (code !== "ENOENT" || dirname(path) === path) throw error;
+    await makeFolder(dirname(path));
+    await mkdir(path, { mode: 0o700 });
+  }
+}
+
 function inUse(dataDir: string, cause?: unknown): Error {
   return new FolderError(
-    `the data folder ${dataDir} is in use by another process: stop that one, or choose another folder`,
+    `the data folder ${resolve(dataDir)} is in use by another registry: stop that one, or give this one its own with --data-dir (TOOLCRIB_DATA_DIR)`,
     { cause },
   );
 }
