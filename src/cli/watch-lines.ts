@@ -1,13 +1,13 @@
 import { toJson } from "@bufbuild/protobuf";
-import { timestampDate } from "@bufbuild/protobuf/wkt";
-import type { Change, Event } from "../gen/toolcrib/v1/registry_service_pb.js";
+import type { CatalogueChange } from "../client/follower/state.js";
+import type { Event } from "../gen/toolcrib/v1/registry_service_pb.js";
 import { EventSchema, EventType } from "../gen/toolcrib/v1/registry_service_pb.js";
 import { Availability } from "../gen/toolcrib/v1/stub_pb.js";
 import { printable } from "./table.js";
 
 /** One line an event, for people or (JSON) for programs. */
-export function eventLines(change: Change, json: boolean): string[] {
-  const at = change.committedAt ? timestampDate(change.committedAt) : undefined;
+export function eventLines(change: Omit<CatalogueChange, "source">, json: boolean): string[] {
+  const at = change.committedAt;
   return change.events.map((event) => {
     if (!json) return `${at ? at.toTimeString().slice(0, 8) : "--:--:--"}  ${describe(event)}`;
     const facts = toJson(EventSchema, event) as Record<string, unknown>;

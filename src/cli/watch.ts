@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import type { RegistryConnection } from "../client/connection.js";
-import { Follower } from "./follow.js";
+import type { Follower } from "../client/follower/follower.js";
+import { follow } from "./follow.js";
 import type { Io } from "./io.js";
 import { line } from "./io.js";
 import type { RegistryOptions } from "./options.js";
@@ -29,20 +30,31 @@ export function watchCommand(io: Io): Command {
 function watch(io: Io, registry: RegistryConnection, namespace: string, options: WatchOptions): Promise<void> {
   const say = (text: string): void => line(io.stderr, text);
   const filter = { tagsAll: options.tag ?? [], serverIds: options.server ?? [], namePrefix: options.prefix ?? "" };
-  const follower = new Follower(
-    registry,
-    { namespace, filter },
-    {
-      onSnapshot: (tools) => say(`watching ${grouped(tools)} tools`),
-      onChange(parts) {
-        for (const part of parts) for (const text of eventLines(part, options.json === true)) line(io.stdout, text);
-      },
-      onTrouble(trouble, error) {
-        if (trouble === "away") say(`${error.message}; trying again`);
-        else say("changes were missed, and the list was read again: compare it with `toolcrib ls`");
-      },
-      onRecovery: () => say("connected again"),
-    },
-  );
-  return follower.run(io.ending);
+  const listen = (follower: Follower): void => {
+    follower.on("relist", () => say("changes were missed: the list is read again, and how it differs is told instead"));
+    follower.on("change", (change) => {
+      if (change.source !== "registry") say(`watching ${grouped(follower.stubs().length)} tools`);
+      if (change.source === "snapshot") return;
+      for (const text of eventLines(change, options.json === true)) line(io.stdout, text);
+    });
+    sayTrouble(follower, say);
+  };
+  return follow(registry, { namespace, filter }, listen, io.ending);
+}
+
+/** Each trouble once, and its end. */
+function sayTrouble(follower: Follower, say: (text: string) => void): void {
+  let trouble: "none" | "away" | "unsure" = "none";
+  follower.on("state", (state) => {
+    if (state.kind === "live") {
+      if (trouble !== "none") say(trouble === "away" ? "connected again" : "up to date again");
+      trouble = "none";
+    } else if (state.kind === "stale" && (state.why === "disconnected" || state.why === "silent")) {
+      if (trouble !== "away") say(`${state.error?.message ?? "the connection was lost"}; trying again`);
+      trouble = "away";
+    } else if (state.kind === "stale" && (state.why === "unconfirmed" || state.why === "registry")) {
+      if (trouble === "none") say("the registry does not say that this is current: its store may be away");
+      if (trouble === "none") trouble = "unsure";
+    }
+  });
 }

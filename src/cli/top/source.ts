@@ -1,8 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { RegistryConnection } from "../../client/connection.js";
+import type { Follower } from "../../client/follower/follower.js";
 import { registryError } from "../../client/registry-error.js";
 import type { Server } from "../../gen/toolcrib/v1/server_pb.js";
-import { Follower } from "../follow.js";
+import { follow } from "../follow.js";
 import { Metrics, askOps } from "../ops.js";
 import { allServers } from "../servers.js";
 import { eventLines } from "../watch-lines.js";
@@ -35,29 +36,22 @@ export class Source {
   /** Follows the changes until it is ended. Rejects where trying again cannot help, such as without a credential. */
   async follow(): Promise<void> {
     while (!this.ending.aborted) {
-      const follower = new Follower(
-        this.registry,
-        { namespace: this.namespace },
-        {
-          onSnapshot: () => undefined,
-          onChange: (parts) => {
-            this.#remember(parts.flatMap((part) => eventLines(part, false)));
-            this.#listedAtMs = Number.NEGATIVE_INFINITY;
-          },
-          onTrouble: (trouble) => {
-            if (trouble === "missed") this.#remember(["--:--:--  changes were missed here"]);
-          },
-          onRecovery: () => undefined,
-        },
-      );
       try {
-        await follower.run(this.ending);
+        await follow(this.registry, { namespace: this.namespace }, (follower) => this.#listen(follower), this.ending);
       } catch (error) {
         const failed = registryError(error);
         if (!failed.transient) throw failed;
         await delay(AGAIN_MS, undefined, { signal: this.ending }).catch(() => undefined);
       }
     }
+  }
+
+  #listen(follower: Follower): void {
+    follower.on("relist", () => this.#remember(["--:--:--  changes were missed here"]));
+    follower.on("change", (change) => {
+      if (change.source !== "snapshot") this.#remember(eventLines(change, false));
+      this.#listedAtMs = Number.NEGATIVE_INFINITY;
+    });
   }
 
   /** Reads anew what is due. Rejects as `follow` does. */

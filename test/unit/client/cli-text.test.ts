@@ -1,5 +1,4 @@
 import { create } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "vitest";
 import { explain } from "../../../src/cli/failure.js";
 import { endpointFor } from "../../../src/cli/wrap/keep.js";
@@ -9,7 +8,7 @@ import { declareTools } from "../../../src/client/offer.js";
 import { parseTarget } from "../../../src/client/target.js";
 import { RegistryError } from "../../../src/client/registry-error.js";
 import { backoffMs } from "../../../src/client/timers.js";
-import { ChangeSchema, EventType } from "../../../src/gen/toolcrib/v1/registry_service_pb.js";
+import { EventSchema, EventType } from "../../../src/gen/toolcrib/v1/registry_service_pb.js";
 
 const columns = [{ head: "TOOL" }, { head: "TOKENS (estimated)", right: true }, { head: "DESCRIPTION", shrink: true }];
 
@@ -65,19 +64,19 @@ describe("a failure", () => {
 });
 
 describe("an event", () => {
-  const change = create(ChangeSchema, {
+  const change = {
     revision: "r1",
-    committedAt: timestampFromMs(0),
+    committedAt: new Date(0),
     events: [
-      {
+      create(EventSchema, {
         type: EventType.SCHEMA_INVALIDATED,
         toolId: "a/b",
         serverId: "a",
         oldDigest: `sha256:${"1".repeat(64)}`,
         newDigest: `sha256:${"2".repeat(64)}`,
-      },
+      }),
     ],
-  });
+  };
 
   it("is one line for people", () => {
     expect(eventLines(change, false)).toEqual([
