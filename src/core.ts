@@ -90,6 +90,7 @@ export function assemble(
   const onLoad = (result: string): void => metrics.schemaLoads.inc({ result });
   const loader = createLoader({ definitions, directory, lister, codec: stubCodec, clock, onLoad });
   registry.useLoader(loader);
+  registry.useRefresher(relist);
   const claims = createClaims({ notesOf: (ns) => storeOf(ns).notes, replicaId: random.id(), clock, random, logger });
   const keeper = createKeeper({ records: directory, relist, upstream, claims, clock, random, logger });
   follow(registry, keeper, intake);

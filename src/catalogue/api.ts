@@ -124,6 +124,35 @@ export interface ServerRead {
   readonly stale: boolean;
 }
 
+export interface IsolateInput {
+  /** Empty = default. */
+  readonly namespace: string;
+  readonly serverId: string;
+  /** For everybody who finds the server isolated. */
+  readonly why: string;
+}
+
+/** Empty namespace = default. */
+export type ServerName = Pick<IsolateInput, "namespace" | "serverId">;
+
+/** A server as an operator's call left it; the position is that of its last change. */
+export interface ServerWrite {
+  readonly server: ServerRecord;
+  readonly position: Position;
+}
+
+export interface ResumeOutput extends ServerWrite {
+  /** Whether it was isolated before. */
+  readonly resumed: boolean;
+}
+
+export interface RefreshOutput extends ServerWrite {
+  /** Tools on the list just read, rejected ones among them. */
+  readonly listed: number;
+  /** Whether the server's record changed meanwhile. */
+  readonly changed: boolean;
+}
+
 /** What a replica that looks after a server knows of it beyond the published record. */
 export interface LiveHealth {
   readonly halfOpen: boolean;
@@ -242,6 +271,12 @@ export interface RegistryApi {
     caller?: Principal,
   ): Promise<readonly RenewOutput[]>;
   deregister(namespace: string, target: DeregisterTarget, caller?: Principal): Promise<DeregisterOutput>;
+  /** Takes a server out until `resume`; isolating it again changes by whom and why. */
+  isolate(input: IsolateInput, caller?: Principal): Promise<ServerWrite>;
+  /** Puts an isolated server back; one that is not isolated stays as it is. */
+  resume(name: ServerName, caller?: Principal): Promise<ResumeOutput>;
+  /** Lists a server now. Throws SERVER_ISOLATED, and LOAD_FAILED with the cause. */
+  refresh(name: ServerName, caller?: Principal): Promise<RefreshOutput>;
   stubs(query: StubsQuery): Promise<StubsPage>;
   servers(q: { namespace: string; pageSize: number; pageToken: string; minRevision: string }): Promise<ServersPage>;
   server(q: { namespace: string; serverId: string; minRevision: string }): Promise<ServerRead>;

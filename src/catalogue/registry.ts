@@ -1,15 +1,17 @@
 import { createHash } from "node:crypto";
-import { Fault, invalidRequest } from "../domain/fault.js";
+import { Fault, invalidRequest, type Violation } from "../domain/fault.js";
+import { checkIsolation, checkServerName } from "../domain/admission/isolation.js";
 import { nameViolations } from "../domain/admission/names.js";
 import { checkRegister } from "../domain/admission/register.js";
 import { EVERYBODY, type Principal } from "../domain/identity.js";
 import { DEFAULT_NAMESPACE } from "../domain/ids.js";
-import type { LiveHealth, Notice, RegistryApi, SchemaLoader, WatchCodec, WatchInput, WatchSink } from "./api.js";
+import type { IsolateInput, LiveHealth, Notice, RegistryApi, SchemaLoader, ServerName, WatchCodec, WatchInput, WatchSink } from "./api.js";
 import { startBackground } from "./background.js";
 import { ConditionPublisher } from "./conditions.js";
 import type { Deps } from "./deps.js";
 import { deregister } from "./deregister.js";
 import { healStanding } from "./heal.js";
+import { isolate, type Refresher, refresh, resume } from "./isolation.js";
 import { CatalogueListingWriter } from "./listing-writer.js";
 import type { RegistryObserver } from "./observer.js";
 import { Partition } from "./partition.js";
@@ -47,6 +49,7 @@ export class Registry implements RegistryApi {
   readonly #stop = new AbortController();
   #background: Promise<unknown> = Promise.resolve();
   #loader: SchemaLoader | undefined;
+  #refresher: Refresher | undefined;
   #health: RegistryApi["health"] | undefined;
   #notices: RegistryApi["notices"] | undefined;
   #draining: Fault | undefined;
@@ -80,6 +83,11 @@ export class Registry implements RegistryApi {
   /** The loader reads the catalogue, so it can only be made after it. */
   useLoader(loader: SchemaLoader): void {
     this.#loader = loader;
+  }
+
+  /** Listings read the catalogue, too. */
+  useRefresher(refresher: Refresher): void {
+    this.#refresher = refresher;
   }
 
   /** Who looks after servers reads the catalogue, too. */
@@ -133,8 +141,7 @@ export class Registry implements RegistryApi {
   }
 
   async register(input: Parameters<RegistryApi["register"]>[0], caller: Principal = EVERYBODY) {
-    const violations = checkRegister(input);
-    if (violations.length > 0) throw invalidRequest(violations);
+    refuseAny(checkRegister(input));
     const namespace = namespaceOf(input.namespace);
     const { writes } = this.#part(namespace);
     const { outcome, output } = await register(this.options.deps, writes, namespace, input, caller);
@@ -156,6 +163,37 @@ export class Registry implements RegistryApi {
   async deregister(namespace: string, target: Parameters<RegistryApi["deregister"]>[1], caller: Principal = EVERYBODY) {
     const name = namespaceOf(namespace);
     return deregister(this.#part(name).writes, name, target, caller);
+  }
+
+  async isolate(input: IsolateInput, caller: Principal = EVERYBODY) {
+    refuseAny(checkIsolation(input));
+    const namespace = namespaceOf(input.namespace);
+    const { serverId, why } = input;
+    const written = await isolate(this.#part(namespace).writes, namespace, serverId, why, caller);
+    this.options.deps.logger.info({ namespace, server: serverId, by: caller.id, why }, "a server was isolated");
+    return written;
+  }
+
+  async resume(name: ServerName, caller: Principal = EVERYBODY) {
+    refuseAny(checkServerName(name.namespace, name.serverId));
+    const namespace = namespaceOf(name.namespace);
+    const { serverId } = name;
+    const output = await resume(this.#part(namespace).writes, namespace, serverId);
+    if (output.resumed)
+      this.options.deps.logger.info({ namespace, server: serverId, by: caller.id }, "a server was resumed");
+    return output;
+  }
+
+  async refresh(name: ServerName, caller: Principal = EVERYBODY) {
+    refuseAny(checkServerName(name.namespace, name.serverId));
+    const namespace = namespaceOf(name.namespace);
+    const { serverId } = name;
+    if (!this.#refresher) throw stillStarting();
+    const output = await refresh(this.#part(namespace).writes, namespace, serverId, this.#refresher);
+    const { listed, changed } = output;
+    const facts = { namespace, server: serverId, by: caller.id, listed, changed };
+    this.options.deps.logger.info(facts, "a server was listed because an operator asked");
+    return output;
   }
 
   get version(): number {
@@ -221,7 +259,7 @@ export class Registry implements RegistryApi {
   }
 
   #loading(): SchemaLoader {
-    if (!this.#loader) throw new Fault("NOT_READY", "this replica is still starting", { retryAfterMs: 500 });
+    if (!this.#loader) throw stillStarting();
     return this.#loader;
   }
 
@@ -230,11 +268,18 @@ export class Registry implements RegistryApi {
   }
 }
 
+function stillStarting(): Fault {
+  return new Fault("NOT_READY", "this replica is still starting", { retryAfterMs: 500 });
+}
+
+function refuseAny(violations: readonly Violation[]): void {
+  if (violations.length > 0) throw invalidRequest(violations);
+}
+
 /** Empty means default; anything else must be a name that a Register could have created. */
 function namespaceOf(asked: string): string {
   if (asked === "") return DEFAULT_NAMESPACE;
-  const violations = nameViolations("namespace", "namespace", asked);
-  if (violations.length > 0) throw invalidRequest(violations);
+  refuseAny(nameViolations("namespace", "namespace", asked));
   return asked;
 }
 

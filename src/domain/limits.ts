@@ -8,6 +8,8 @@ export const LIMITS = {
   titleLength: 200,
   /** Longest brief description: two sentences; more belongs to the definition. */
   briefLength: 600,
+  /** Longest reason of an isolation: what an operator writes to the others in one go. */
+  whyLength: 600,
   /** Longest use_when. */
   useWhenLength: 400,
   /** Longest schema_uri and endpoint: common proxies refuse longer URLs. */

@@ -1,5 +1,5 @@
 import type { RegistryApi } from "../catalogue/api.js";
-import { type Answer, sizeOf } from "./services.js";
+import { type Answer, sizeOf } from "./services/method.js";
 
 /** Bytes of answers kept; beyond that all are dropped, and the ones still asked for come back. */
 const KEPT_BYTES = 32 * 1024 * 1024;

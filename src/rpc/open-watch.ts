@@ -6,7 +6,7 @@ import type { WireError } from "./errors.js";
 import { RPC } from "./limits.js";
 import { type Deps, logRefusal } from "./observe.js";
 import { type OpenStreams, draining } from "./open-streams.js";
-import { WATCH } from "./services.js";
+import { WATCH } from "./services/index.js";
 import { toWatchInput } from "./translate/reads.js";
 
 export interface WatchDeps extends Deps {

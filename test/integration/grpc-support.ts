@@ -46,6 +46,10 @@ export type RegistryClient = grpc.Client & {
   [method: string]: any;
 };
 
+const noServer = async (): Promise<never> => {
+  throw new Error("no test asked for a server");
+};
+
 const POSITION = { partition: 0, revision: 7, chain: "abcdef0123456789" };
 
 /** Answers everything with next to nothing; tests replace what they are about. */
@@ -76,9 +80,10 @@ export function plainApi(watches: Watching[]): RegistryApi {
       stale: false,
     }),
     servers: async () => ({ servers: [], nextPageToken: "", position: POSITION, stale: false }),
-    server: async () => {
-      throw new Error("no test asked for a server");
-    },
+    server: noServer,
+    isolate: noServer,
+    resume: noServer,
+    refresh: noServer,
     schema: async ({ key }) => ({
       schema: {
         toolId: key.kind === "tool" ? key.toolId : "",

@@ -5,7 +5,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { Fault } from "../../domain/fault.js";
 import type { Credentials } from "../identity/authenticator.js";
 import { type Deps, codeName, logRefusal } from "../observe.js";
-import { decode } from "../services.js";
+import { decode } from "../services/method.js";
 import { certificateOf } from "../tls.js";
 import { toConnectError } from "./errors.js";
 import { decodeJson } from "./json.js";

@@ -8,7 +8,8 @@ import { Fault } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
 import { RegistryService } from "../../gen/toolcrib/v1/registry_service_pb.js";
 import { type Deps, UNKNOWN_METHOD, logRefusal } from "../observe.js";
-import { SERVICE, UNARY, WATCH } from "../services.js";
+import { SERVICES, UNARY, WATCH } from "../services/index.js";
+import { pathOf } from "../services/method.js";
 import { metadataTooLarge } from "../sizes.js";
 import { HttpCall, peerOf } from "./call.js";
 import { errorJson } from "./errors.js";
@@ -51,7 +52,7 @@ export function createDispatcher(deps: DispatchDeps): (request: IncomingMessage,
       return void response.writeHead(204, deps.guard.preflight()).end();
     if (path === "/" && (request.method === "GET" || request.method === "HEAD"))
       return welcome({ version: deps.version, address: urlHost(deps.address) }, request, response);
-    const known = path === WATCH || unaryAt(path) !== undefined;
+    const known = path === WATCH || UNARY.has(path);
     if (request.method !== "POST") {
       if (!known) return refuse(unknownMethod(path), 404);
       response.setHeader("allow", "POST");
@@ -69,7 +70,7 @@ export function createDispatcher(deps: DispatchDeps): (request: IncomingMessage,
 
 function workOf(call: HttpCall, path: string, deps: DispatchDeps): Work {
   const bytes = metadataBytes(call.request);
-  const unary = unaryAt(path);
+  const unary = UNARY.get(path);
   const fault =
     bytes > LIMITS.metadataBytes ? metadataTooLarge(bytes) : unary || path === WATCH ? undefined : unknownMethod(path);
   const refused = () => call.refuse(fault);
@@ -115,7 +116,8 @@ async function* emptyBody({ protocol, json }: Form): AsyncGenerator<Uint8Array> 
   yield protocol === "connect" ? message : Buffer.concat([Buffer.from([0, 0, 0, 0, message.byteLength]), message]);
 }
 
-const ANY_UNARY = `/${SERVICE}/Renew`;
+/** Refuses what is no method, in the protocol that it was asked in. */
+const ANY_UNARY = pathOf(RegistryService.method.renew);
 
 /** Handlers that negotiate a protocol, write answers and errors in it, and do what their call's work says. */
 function createShells(): ReadonlyMap<string, UniversalHandler> {
@@ -131,15 +133,9 @@ function createShells(): ReadonlyMap<string, UniversalHandler> {
   };
   const unary = (_: unknown, context: HandlerContext) => workIn(context).unary(context);
   const stream = (_: unknown, context: HandlerContext) => workIn(context).stream();
-  for (const method of RegistryService.methods)
+  for (const method of SERVICES.flatMap(({ methods }) => methods))
     router.rpc(method, (method.methodKind === "server_streaming" ? stream : unary) as never);
   return new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
-}
-
-function unaryAt(path: string) {
-  const prefix = `/${SERVICE}/`;
-  const name = path.startsWith(prefix) ? path.slice(prefix.length) : "";
-  return Object.hasOwn(UNARY, name) ? UNARY[name] : undefined;
 }
 
 /** What to use instead, when the method cannot be called in this form. */

@@ -5,7 +5,7 @@ import { Fault } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
 import type { Door } from "../identity/door.js";
 import { draining } from "../open-streams.js";
-import { type Answer, type UnaryMethod, sizeOf } from "../services.js";
+import { type Answer, type UnaryMethod, sizeOf } from "../services/method.js";
 import { messageTooLarge } from "../sizes.js";
 import type { HttpCall } from "./call.js";
 import { toAnswer } from "./json.js";

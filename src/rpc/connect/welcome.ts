@@ -1,6 +1,8 @@
 /** What a person finds who opens the listener's address: what this is, and a command that works. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { SERVICE, UNARY } from "../services.js";
+import { RegistryService } from "../../gen/toolcrib/v1/registry_service_pb.js";
+import { PATHS } from "../services/index.js";
+import { pathOf } from "../services/method.js";
 
 export interface WelcomeOptions {
   readonly version: string;
@@ -8,14 +10,16 @@ export interface WelcomeOptions {
   readonly address: string;
 }
 
+const EXAMPLE = pathOf(RegistryService.method.getStubs);
+
 export function welcome(
   { version, address }: WelcomeOptions,
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
-  const example = `curl -s -H 'content-type: application/json' -d '{}' http://${address}/${SERVICE}/GetStubs`;
+  const example = `curl -s -H 'content-type: application/json' -d '{}' http://${address}${EXAMPLE}`;
   const about = "Toolcrib: the central tool registry for AI agents. This is its HTTP listener: Connect and gRPC-Web.";
-  const methods = [...Object.keys(UNARY), "Watch"].map((name) => `POST /${SERVICE}/${name}`);
+  const methods = PATHS.map((path) => `POST ${path}`);
   if (/\btext\/html\b/.test(request.headers.accept ?? "")) {
     const page = [
       `<!doctype html><meta charset="utf-8"><title>Toolcrib ${version}</title>`,

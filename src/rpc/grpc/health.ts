@@ -1,18 +1,21 @@
 import type { Server } from "@grpc/grpc-js";
 import { HealthImplementation } from "grpc-health-check";
-import { SERVICE } from "../services.js";
+import { SERVICES } from "../services/index.js";
 
-/** `grpc.health.v1` for the whole server (empty name) and for RegistryService: not serving until said otherwise. */
+/** The whole server has the empty name. */
+const NAMES = ["", ...SERVICES.map(({ typeName }) => typeName)];
+
+/** `grpc.health.v1` for the whole server and for each service of the API: not serving until said otherwise. */
 export class Health {
-  private readonly implementation = new HealthImplementation({ "": "NOT_SERVING", [SERVICE]: "NOT_SERVING" });
+  private readonly implementation = new HealthImplementation(
+    Object.fromEntries(NAMES.map((name) => [name, "NOT_SERVING"])),
+  );
 
   addTo(server: Server): void {
     this.implementation.addToServer(server);
   }
 
   set(serving: boolean): void {
-    const status = serving ? "SERVING" : "NOT_SERVING";
-    this.implementation.setStatus("", status);
-    this.implementation.setStatus(SERVICE, status);
+    for (const name of NAMES) this.implementation.setStatus(name, serving ? "SERVING" : "NOT_SERVING");
   }
 }

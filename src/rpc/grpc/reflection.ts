@@ -7,15 +7,15 @@ import { file_google_rpc_error_details } from "../../gen/google/rpc/error_detail
 import { file_google_rpc_status } from "../../gen/google/rpc/status_pb.js";
 import { file_grpc_health_v1_health } from "../../gen/grpc/health/v1/health_pb.js";
 import { file_toolcrib_v1_error } from "../../gen/toolcrib/v1/error_pb.js";
-import { file_toolcrib_v1_registry_service } from "../../gen/toolcrib/v1/registry_service_pb.js";
 import { asBuffer } from "../answers.js";
+import { SERVICES } from "../services/index.js";
 
 /**
  * The files of the API, of the error details and of the health service; imports follow by themselves. The descriptors that
  * the health package carries name their types in a relative way, which other languages' tools cannot resolve.
  */
 const ROOTS: readonly DescFile[] = [
-  file_toolcrib_v1_registry_service,
+  ...SERVICES.map(({ file }) => file),
   file_toolcrib_v1_error,
   file_google_rpc_status,
   file_google_rpc_error_details,

@@ -1,4 +1,5 @@
 /** The gRPC listener: methods in, Buffers through, and a shutdown that ends. */
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import {
   Server,
   ServerCredentials,
@@ -9,7 +10,6 @@ import {
 import type { Logger } from "../../catalogue/ports.js";
 import { Fault } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
-import { RegistryService } from "../../gen/toolcrib/v1/registry_service_pb.js";
 import { Health } from "./health.js";
 import { AnswerCache } from "../answer-cache.js";
 import { createInterceptor } from "./interceptor.js";
@@ -20,7 +20,8 @@ import type { Door } from "../identity/door.js";
 import type { Tls } from "../tls.js";
 import { type RpcMetrics, UNKNOWN_METHOD } from "../observe.js";
 import { OpenStreams } from "../open-streams.js";
-import { SERVICE, UNARY, WATCH } from "../services.js";
+import { SERVICES, UNARY, WATCH } from "../services/index.js";
+import { pathOf } from "../services/method.js";
 import { addReflection } from "./reflection.js";
 import { refuse } from "./status.js";
 import { Connections } from "./connections.js";
@@ -74,7 +75,8 @@ export async function startGrpc(options: GrpcOptions): Promise<GrpcServer> {
     "grpc.enable_channelz": 0,
     interceptors: [createInterceptor({ ...deps, endsItself: (path) => path === WATCH })],
   });
-  server.addService(passThrough(), handlers(deps));
+  const handlerOf = handlers(deps);
+  for (const service of SERVICES) server.addService(passThrough(service), implementation(service, handlerOf));
   health.addTo(server);
   addReflection(server);
   handleUnknownMethods(server, (path) => unknownMethod(path, log));
@@ -108,11 +110,11 @@ export async function startGrpc(options: GrpcOptions): Promise<GrpcServer> {
 const identity = (bytes: Buffer): Buffer => bytes;
 
 /** Every method takes and gives Buffers: a decoder that throws inside grpc-js would make a caller's mistake INTERNAL. */
-function passThrough(): ServiceDefinition {
-  const methods = RegistryService.methods.map((method) => [
+function passThrough(service: DescService): ServiceDefinition {
+  const methods = service.methods.map((method) => [
     method.name,
     {
-      path: `/${SERVICE}/${method.name}`,
+      path: pathOf(method),
       requestStream: false,
       responseStream: method.methodKind === "server_streaming",
       requestSerialize: identity,
@@ -124,15 +126,22 @@ function passThrough(): ServiceDefinition {
   return Object.fromEntries(methods) as ServiceDefinition;
 }
 
+type Handler = UntypedServiceImplementation[string];
+
+function implementation(service: DescService, handlerOf: (path: string) => Handler): UntypedServiceImplementation {
+  return Object.fromEntries(service.methods.map((method: DescMethod) => [method.name, handlerOf(pathOf(method))]));
+}
+
 function handlers(
   deps: GrpcOptions & { readonly streams: OpenStreams; readonly isDraining: () => boolean },
-): UntypedServiceImplementation {
+): (path: string) => Handler {
   const unary = { ...deps, answers: new AnswerCache(), defaultDeadlineMs: deps.unaryDeadlineMs ?? RPC.unaryDeadlineMs };
-  const all: UntypedServiceImplementation = {
-    Watch: watchHandler({ ...deps, lingerMs: deps.lingerMs ?? RPC.lingerMs }),
+  return (path) => {
+    if (path === WATCH) return watchHandler({ ...deps, lingerMs: deps.lingerMs ?? RPC.lingerMs });
+    const method = UNARY.get(path);
+    if (!method) throw new Error(`no handler for ${path}`);
+    return unaryHandler(path.slice(1), method, unary);
   };
-  for (const [name, method] of Object.entries(UNARY)) all[name] = unaryHandler(`${SERVICE}/${name}`, method, unary);
-  return all;
 }
 
 function unknownMethod(path: string, log: Logger): HandlerEntry {

@@ -7,7 +7,7 @@ import type { AnswerCache } from "../answer-cache.js";
 import type { Caller, Door } from "../identity/door.js";
 import type { Deps } from "../observe.js";
 import { draining } from "../open-streams.js";
-import { type Answer, type UnaryMethod, decode } from "../services.js";
+import { type Answer, type UnaryMethod, decode } from "../services/method.js";
 import { credentialsOf } from "./credentials.js";
 import { asMessage } from "./internals.js";
 import { SharedDeadline } from "./shared-deadline.js";

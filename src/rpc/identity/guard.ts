@@ -50,6 +50,21 @@ export class GuardedApi implements RegistryApi {
     return this.api.deregister(namespace, target, this.caller);
   }
 
+  async isolate(input: Args<"isolate">[0]): Promise<Awaited<Result<"isolate">>> {
+    this.require("operate", nameOf(input.namespace), input.serverId);
+    return this.api.isolate(input, this.caller);
+  }
+
+  async resume(name: Args<"resume">[0]): Promise<Awaited<Result<"resume">>> {
+    this.require("operate", nameOf(name.namespace), name.serverId);
+    return this.api.resume(name, this.caller);
+  }
+
+  async refresh(name: Args<"refresh">[0]): Promise<Awaited<Result<"refresh">>> {
+    this.require("operate", nameOf(name.namespace), name.serverId);
+    return this.api.refresh(name, this.caller);
+  }
+
   stubs(query: Args<"stubs">[0]): Result<"stubs"> {
     return this.api.stubs({ ...query, filter: this.seen(query.filter) });
   }

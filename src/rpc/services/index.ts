@@ -1,0 +1,19 @@
+/** The services of the API and their methods, for every listener. */
+import type { DescService } from "@bufbuild/protobuf";
+import { AdminService } from "../../gen/toolcrib/v1/admin_service_pb.js";
+import { RegistryService } from "../../gen/toolcrib/v1/registry_service_pb.js";
+import { ADMIN } from "./admin.js";
+import { type UnaryMethod, pathOf } from "./method.js";
+import { REGISTRY } from "./registry.js";
+
+/** In the order in which they are shown. */
+export const SERVICES: readonly DescService[] = [RegistryService, AdminService];
+
+/** By path. */
+export const UNARY: ReadonlyMap<string, UnaryMethod> = new Map([...REGISTRY, ...ADMIN].map((m) => [m.path, m]));
+
+/** The one stream. */
+export const WATCH = pathOf(RegistryService.method.watch);
+
+/** Every path, service by service. */
+export const PATHS: readonly string[] = SERVICES.flatMap(({ methods }) => methods.map(pathOf));
