@@ -10,12 +10,15 @@ export interface Wire {
   /** Ends every connection and refuses new ones. */
   cut(): Promise<void>;
   mend(): Promise<void>;
+  /** From now on takes whatever is sent, on old connections and new ones, and passes nothing on: nobody hears of a loss. */
+  swallow(): void;
 }
 
 /** Closed when the test ends. */
 export async function startWire(toPort: number): Promise<Wire> {
   const sockets = new Set<Socket>();
   let accepted = 0;
+  let swallowing = false;
   const join = (near: Socket): void => {
     accepted++;
     const far = connect(toPort, "127.0.0.1");
@@ -30,6 +33,7 @@ export async function startWire(toPort: number): Promise<Wire> {
         other.destroy();
       });
     }
+    if (swallowing) return void near.resume();
     near.pipe(far);
     far.pipe(near);
   };
@@ -55,7 +59,12 @@ export async function startWire(toPort: number): Promise<Wire> {
     },
     cut,
     async mend() {
+      swallowing = false;
       server = await listen(port);
+    },
+    swallow() {
+      swallowing = true;
+      for (const socket of sockets) socket.unpipe().resume();
     },
   };
 }
