@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { type Replica, startReplica } from "./compose.js";
-import { asksForHelp, hasIdentity, helpText, loadConfig, processSources, type Sources } from "./config/config.js";
+import { asksForHelp, asksForVersion, hasIdentity, helpText, loadConfig, processSources, type Sources } from "./config/config.js";
 import type { Config } from "./config/settings.js";
 import { formatAddress, redactUrl } from "./config/values.js";
 import { createLogger } from "./ops/logging.js";
@@ -14,6 +14,10 @@ const DEFAULT_GRPC = "127.0.0.1:7850";
 export async function serve(sources: Sources): Promise<number> {
   if (asksForHelp(sources.argv)) {
     process.stdout.write(helpText());
+    return 0;
+  }
+  if (asksForVersion(sources.argv)) {
+    process.stdout.write(`${version()}\n`);
     return 0;
   }
   const loaded = loadConfig(sources);

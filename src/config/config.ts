@@ -65,6 +65,8 @@ function readFlags(argv: readonly string[], errors: string[]): Map<string, strin
     const setting = SETTINGS.find((s) => s.flag === flag);
     if (!setting) {
       errors.push(unknownArgument(flag));
+      // What follows an unknown setting was meant as its value, and is no mistake of its own.
+      if (flag.startsWith("--") && equals < 0 && argv[i + 1]?.startsWith("--") === false) i++;
       continue;
     }
     if (found.has(flag)) errors.push(`${named(setting)} is given twice; give it once.`);
@@ -176,4 +178,8 @@ function quoted(text: string): string {
 /** Whether the arguments ask for `helpText` instead of a start. */
 export function asksForHelp(argv: readonly string[]): boolean {
   return argv.includes("--help") || argv.includes("-h");
+}
+
+export function asksForVersion(argv: readonly string[]): boolean {
+  return argv.includes("--version") || argv.includes("-V");
 }

@@ -87,6 +87,11 @@ describe("a start", () => {
     expect(await once(child, "exit")).toEqual([0, null]);
   });
 
+  it("prints its version", async () => {
+    for (const flag of ["--version", "-V"])
+      expect(await runToEnd([flag])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: "" });
+  });
+
   it("tells everything that is wrong with its settings at once, and exits 1", async () => {
     const args = ["--grpc-address", "nonsense", "--store", "postgres://u:secret@db/x", "--surprise", "1"];
     const ended = await runToEnd(args, { TOOLCRIB_MAX_WATCHERS: "-3", TOOLCRIB_GRACE: "soon", TOOLCRIB_NO_SUCH: "1" });

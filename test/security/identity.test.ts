@@ -67,8 +67,8 @@ describe("rights", () => {
   type Row = readonly [what: string, who: keyof IdentityTarget["tokens"], method: string, request: object, expected: Refused];
   const table: readonly Row[] = [
     ["a reader registers", "reader", "register", server("reader-one", { namespace: "a" }), { ...FORBIDDEN, says: /reader may not register server reader-one.*registrant/ }],
-    ["a reader renews", "reader", "renew", { namespace: "a", leases: [] }, { ...FORBIDDEN, says: /registrant/ }],
-    ["a reader deregisters", "reader", "deregister", { namespace: "a", serverId: "bob-one" }, { ...FORBIDDEN, says: /registrant/ }],
+    ["a reader renews", "reader", "renew", { namespace: "a", leases: [] }, { ...FORBIDDEN, says: /reader may not renew servers in namespace a.*registrant/ }],
+    ["a reader deregisters", "reader", "deregister", { namespace: "a", serverId: "bob-one" }, { ...FORBIDDEN, says: /reader may not deregister server bob-one.*registrant/ }],
     ["a registrant outside its pattern", "alice", "register", server("other", { namespace: "a" }), { ...FORBIDDEN, says: /covers this server_id/ }],
     ["a registrant removes outside its pattern", "alice", "deregister", { namespace: "a", serverId: "bob-one" }, { ...FORBIDDEN, says: /covers this server_id/ }],
     ["a registrant registers another's", "bob", "register", server("alice-one", { namespace: "a" }), { code: "ALREADY_EXISTS", reason: "NOT_OWNER", says: /^server alice-one was registered first by another principal/ }],

@@ -35,7 +35,7 @@ export class GuardedApi implements RegistryApi {
   }
 
   async renew(namespace: string, leases: Args<"renew">[1]): Promise<Awaited<Result<"renew">>> {
-    this.require("register", nameOf(namespace));
+    this.require("register", nameOf(namespace), undefined, "renew");
     return this.api.renew(namespace, leases, this.caller);
   }
 
@@ -46,7 +46,7 @@ export class GuardedApi implements RegistryApi {
         : target.kind === "tool"
           ? splitToolId(target.toolId)?.serverId
           : undefined;
-    this.require("register", nameOf(namespace), serverId);
+    this.require("register", nameOf(namespace), serverId, "deregister");
     return this.api.deregister(namespace, target, this.caller);
   }
 
@@ -82,7 +82,7 @@ export class GuardedApi implements RegistryApi {
   }
 
   notices(namespace: string): Result<"notices"> {
-    return this.api.notices(nameOf(namespace));
+    return this.api.notices(this.seen({ namespace: nameOf(namespace) }).namespace);
   }
 
   schema(query: Args<"schema">[0]): Result<"schema"> {
@@ -101,8 +101,9 @@ export class GuardedApi implements RegistryApi {
     return may(this.caller, "read", nameOf(query.namespace)) ? query : { ...query, namespace: UNSEEN_NAMESPACE };
   }
 
-  private require(action: Action, namespace: string, serverId?: string): void {
-    if (!may(this.caller, action, namespace, serverId)) throw forbidden(this.caller, action, namespace, serverId);
+  /** `verb` names for the caller what needs this right. */
+  private require(action: Action, namespace: string, serverId?: string, verb: string = action): void {
+    if (!may(this.caller, action, namespace, serverId)) throw forbidden(this.caller, action, verb, namespace, serverId);
   }
 }
 
@@ -110,8 +111,14 @@ function nameOf(namespace: string): string {
   return namespace === "" ? DEFAULT_NAMESPACE : namespace;
 }
 
-function forbidden(caller: Principal, action: Action, namespace: string, serverId: string | undefined): Fault {
+function forbidden(
+  caller: Principal,
+  action: Action,
+  verb: string,
+  namespace: string,
+  serverId: string | undefined,
+): Fault {
   const what = serverId === undefined ? "servers" : `server ${serverId}`;
-  const message = `${caller.id} may not ${action} ${what} in namespace ${namespace}: it takes a grant of the role ${NEEDS[action]} there`;
+  const message = `${caller.id} may not ${verb} ${what} in namespace ${namespace}: it takes a grant of the role ${NEEDS[action]} there`;
   return new Fault("FORBIDDEN", serverId === undefined ? message : `${message} that covers this server_id`);
 }

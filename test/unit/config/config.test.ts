@@ -77,6 +77,13 @@ describe("loadConfig", () => {
     for (const error of errors) expect(error).toMatch(/^[^\n]*\.$/);
   });
 
+  it("tells of an unknown flag once, not of its value as well", () => {
+    expect(errorsOf(["--bogus", "value", "--also-bogus", "--grace", "5"])).toEqual([
+      "--bogus is not a setting; --help lists them.",
+      "--also-bogus is not a setting; --help lists them.",
+    ]);
+  });
+
   it("never shows a password, right or wrong", () => {
     expect(redactUrl("redis://u:secret@h:1/2")).toBe("redis://u:***@h:1/2");
     expect(redactUrl("rediss://:secret@h?password=secret")).toBe("rediss://:***@h");
