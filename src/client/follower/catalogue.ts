@@ -1,4 +1,5 @@
-import { clone, create, toBinary } from "@bufbuild/protobuf";
+import { isDeepStrictEqual } from "node:util";
+import { clone, create } from "@bufbuild/protobuf";
 import { compareText, splitToolId } from "../../domain/ids.js";
 import { type Event, EventSchema, EventType } from "../../gen/toolcrib/v1/registry_service_pb.js";
 import { Availability, type Stub, StubSchema } from "../../gen/toolcrib/v1/stub_pb.js";
@@ -134,8 +135,7 @@ function difference(before: Stub | undefined, after: Stub | undefined): Event | 
 
 /** But for the availability, which is told of the server. */
 function sameLabel(before: Stub, after: Stub): boolean {
-  const alike = before.availability === after.availability ? before : withAvailability(before, after.availability);
-  return Buffer.compare(toBinary(StubSchema, alike), toBinary(StubSchema, after)) === 0;
+  return isDeepStrictEqual({ ...before, availability: after.availability }, { ...after });
 }
 
 function withAvailability(stub: Stub, availability: Availability): Stub {
