@@ -17,6 +17,7 @@ interface WrapOptions extends RegistryOptions {
   readonly advertise?: string;
   readonly port?: number;
   readonly startTimeout?: number;
+  readonly credential?: string;
 }
 
 export function wrapCommand(io: Io, version: string, setExitCode: (code: number) => void): Command {
@@ -27,6 +28,7 @@ export function wrapCommand(io: Io, version: string, setExitCode: (code: number)
     .option("--tag <tag>", "a tag for all of its tools", collect)
     .option("--port <number>", "port of the HTTP endpoint (default: a free one)", readPort)
     .option("--advertise <url>", "the URL at which others reach the endpoint, where a proxy passes it on")
+    .option("--credential <name>", "a credential of the registry's --upstream-credentials file, shown at that URL")
     .option("--start-timeout <duration>", "how long the server may take to its first answer (default: 60s)", readDuration)
     .argument("<command...>", "after --, the command that starts the server");
   return withRegistry(command).action(async (words: string[], options: WrapOptions) => {
@@ -51,6 +53,7 @@ async function wrap(io: Io, version: string, words: readonly string[], options: 
     port: options.port ?? 0,
     startTimeoutMs: options.startTimeout,
     advertise: options.advertise,
+    credential: options.credential,
     alsoAllowed: options.advertise === undefined ? undefined : hostOf(options.advertise),
     client: { name: "toolcrib-wrap", version },
     ending: io.ending,

@@ -20,6 +20,10 @@ export interface KeepOptions {
   readonly title?: string;
   /** Tags that all tools of the server carry. */
   readonly tags?: readonly string[];
+  /** A credential of the registry's `--upstream-credentials` file, shown to the endpoint when the registry dials it. */
+  readonly credential?: string;
+  /** Let the whole namespace read a list that the server marks as private to that credential. */
+  readonly sharePrivate?: boolean;
   /** Lease length in milliseconds, 10 s to 1 h; default 30 s. */
   readonly ttlMs?: number;
   /** Hears what happens; by default what needs attention becomes a process warning. */
@@ -45,6 +49,8 @@ export function keepRegistered(target: Target, offer: Offer, options: KeepOption
     title: options.title ?? "",
     tags: options.tags ?? [],
     ttlMs: options.ttlMs ?? LIMITS.leaseDefaultMs,
+    credential: options.credential ?? "",
+    sharePrivate: options.sharePrivate ?? false,
   };
   let forget = (): void => undefined;
   const registration = new Registration(agent, identity, offer, guarded(options.onEvent), random, () => {

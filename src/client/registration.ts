@@ -19,6 +19,10 @@ export interface Identity {
   readonly title: string;
   readonly tags: readonly string[];
   readonly ttlMs: number;
+  /** The operator's credential that the registry shows when it dials the endpoint; empty for none. */
+  readonly credential: string;
+  /** The namespace may read the list though the server marks it as private to that credential. */
+  readonly sharePrivate: boolean;
 }
 
 /** Reads the full set of tools to declare, now. */
@@ -29,7 +33,12 @@ const COALESCE_MS = 50;
 /** "Register again" is spread over this time, so that a registry that lost its store is not hit by all at once. */
 const AGAIN_SPREAD_MS = 2_000;
 /** Refusals that may end without a change on this side, and how often that is looked at. */
-const OTHERS_DECIDE: ReadonlySet<string> = new Set(["UNAUTHENTICATED", "FORBIDDEN", "NOT_OWNER"]);
+const OTHERS_DECIDE: ReadonlySet<string> = new Set([
+  "UNAUTHENTICATED",
+  "FORBIDDEN",
+  "NOT_OWNER",
+  "UNKNOWN_CREDENTIAL",
+]);
 const ASK_AGAIN_MS = 30_000;
 const DEREGISTER_TIMEOUT_MS = 1_000;
 
@@ -172,7 +181,7 @@ export class Registration implements LeaseHolder {
   #request(
     tools: MessageInitShape<typeof DeclaredToolSchema>[],
   ): Parameters<RegistryAgent["connection"]["register"]>[0] {
-    const { serverId, instanceId, endpoint, title, tags, ttlMs } = this.identity;
+    const { serverId, instanceId, endpoint, title, tags, ttlMs, credential, sharePrivate } = this.identity;
     return {
       namespace: this.#agent.namespace,
       serverId,
@@ -181,6 +190,8 @@ export class Registration implements LeaseHolder {
       transport: Transport.STREAMABLE_HTTP,
       title,
       tags: [...tags],
+      credential,
+      sharePrivate,
       retention: { case: "leaseTtl", value: durationFromMs(ttlMs) },
       offer: { case: "declared", value: { tools } },
       // The set comes from the server itself: an empty one is no mistake.

@@ -125,6 +125,14 @@ describe.each(KINDS)("the registrar around an McpServer, %s", (_kind, make) => {
     expect(tools.map((tool) => tool.stub?.digest)).toEqual(wire.map((read) => (read.ok ? read.definition.digest : "")));
   });
 
+  it("names a credential of the registry's operator, and none unless it is told", async () => {
+    register(make());
+    register(make(), { serverId: "guarded", credential: "vault", sharePrivate: true });
+    await until(() => registry.servers.size === 2, "both Registers");
+    expect(registry.servers.get("billing")?.request).toMatchObject({ credential: "", sharePrivate: false });
+    expect(registry.servers.get("guarded")?.request).toMatchObject({ credential: "vault", sharePrivate: true });
+  });
+
   it("sends the very bytes of the wire with inline, and without an endpoint always", async () => {
     for (const options of [{ inline: true }, { endpoint: undefined }]) {
       const server = make();

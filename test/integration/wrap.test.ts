@@ -311,7 +311,12 @@ describe("the wrapped endpoint refuses", () => {
 
   it("a foreign Host, unless it was advertised", async () => {
     const { request } = await import("node:http");
-    const { url } = await wrap([ODD, "odd"], ["--advertise", "https://tools.example/odd/mcp"]);
+    const { url } = await wrap([ODD, "odd"], [
+      ...["--advertise", "https://tools.example/odd/mcp"],
+      ...["--credential", "vault"],
+    ]);
+    const endpoint = "https://tools.example/odd/mcp";
+    expect(registry.servers.get("wrapped")?.request).toMatchObject({ endpoint, credential: "vault" });
     const statusFor = (host: string) =>
       new Promise<number>((resolve, reject) => {
         const call = request(

@@ -18,6 +18,8 @@ export interface KeepSettings extends Omit<WrapSettings, "onToolsChanged" | "onO
   readonly namespace: string;
   /** The URL at which others reach the endpoint, where a proxy passes it on. */
   readonly advertise?: string | undefined;
+  /** The registry's named credential for that URL. */
+  readonly credential?: string | undefined;
   /** Hears sentences for the user. */
   readonly say: (text: string) => void;
   readonly onEvent?: (event: RegistrationEvent) => void;
@@ -47,6 +49,7 @@ export class KeptServer {
       tags: settings.tags,
       namespace: settings.namespace,
       endpoint: endpointFor(target, wrapped.url, settings.advertise),
+      ...(settings.credential !== undefined && { credential: settings.credential }),
       // Here the order of leaving is ours: the registry first, then the server.
       deregisterOnExit: false,
       onEvent(event) {
