@@ -107,7 +107,12 @@ export class SseChannel implements SessionChannel {
 
   async tell(message: object, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> {
     if (this.ended) throw new StreamGone(this.endpoint, this.ended.cause);
-    await this.posts.tell(message, headers, this.until(signal));
+    try {
+      await this.posts.tell(message, headers, this.until(signal));
+    } catch (error) {
+      // The end of the stream ends what is on its way, and is why.
+      throw this.causeOfEnd() ?? error;
+    }
   }
 
   async follow(_headers: object, onOpen: () => void, onMessage: OnMessage, signal: AbortSignal): Promise<void> {
@@ -185,6 +190,10 @@ export class SseChannel implements SessionChannel {
     this.idle.abort();
     this.ending.abort();
     for (const { fail } of [...this.calls.values(), ...this.followers]) fail(cause);
+  }
+
+  private causeOfEnd(): unknown {
+    return this.ended?.cause;
   }
 
   private until(...signals: AbortSignal[]): AbortSignal {

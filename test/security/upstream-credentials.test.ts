@@ -10,6 +10,7 @@ import { toolcribDone } from "../support/cli.js";
 import { type GuardedServer, startGuarded } from "../support/guarded-server.js";
 import { entryOf, newToken, writeTokens } from "../support/identity.js";
 import { RemoteRegistry, type RegistryProcess, startRegistry, temporaryFolder } from "../support/registry.js";
+import { type Fixture, startFixture } from "../support/servers.js";
 import { eventually } from "../support/upstream.js";
 
 const SECRET = "planted/8d1f+47aa0c";
@@ -57,7 +58,7 @@ const request = (server: GuardedServer | string, more: object = {}): object => (
   ...more,
 });
 
-async function register(server: GuardedServer, more: object = {}): Promise<{ pending: boolean }> {
+async function register(server: GuardedServer | string, more: object = {}): Promise<{ pending: boolean }> {
   const answer = await remote.call("register", request(server, more));
   answers.push(answer);
   return answer;
@@ -158,6 +159,36 @@ describe("a server that wants a credential", () => {
     await register(server, { credential: "vault" });
     expect((await conditions())["Listed"]?.message).toContain("redirects are not followed");
     expect(other.seen).toEqual([]);
+  });
+});
+
+describe("a server of HTTP+SSE", () => {
+  const seen = async (server: Fixture) => (await server.requests()).map(({ http, headers }) => [http, headers["authorization"]]);
+
+  it.each(["TRANSPORT_HTTP_SSE", "TRANSPORT_UNSPECIFIED"])("is shown the credential with the stream and with every message (%s)", async (transport) => {
+    const server = await startFixture("sse-server.mjs", ["--wants", HEADER]);
+    expect((await register(server.url, { transport })).pending).toBe(true);
+    expect((await conditions())["Listed"]).toMatchObject({ reason: "AUTH_REQUIRED" });
+    const without = (await seen(server)).length;
+    expect((await register(server.url, { transport, credential: "vault" })).pending).toBe(false);
+    expect(await remote.toolIds()).toContain("guarded/greet");
+    const shown = (await seen(server)).slice(without).filter(([, header]) => header !== undefined);
+    expect(new Set(shown.map(([http]) => http))).toEqual(new Set(["GET", "POST"]));
+    for (const [, header] of shown) expect(header).toBe(HEADER);
+  });
+
+  it("and repeats the credential on its stream is not listened to", async () => {
+    const server = await startFixture("sse-server.mjs", ["--wants", HEADER, "--leak"]);
+    expect((await register(server.url, { transport: "TRANSPORT_HTTP_SSE", credential: "vault" })).pending).toBe(true);
+    expect((await conditions())["Listed"]?.message).toContain("repeats the credential in its answer");
+  });
+
+  it("and sends us elsewhere shows nobody else", async () => {
+    const other = await startFixture("sse-server.mjs");
+    const server = await startFixture("sse-server.mjs", ["--wants", HEADER, "--endpoint", new URL("/messages", other.url).href]);
+    await register(server.url, { transport: "TRANSPORT_HTTP_SSE", credential: "vault" });
+    expect((await conditions())["Listed"]?.message).toContain("posted to its own origin alone");
+    expect(await other.requests()).toEqual([]);
   });
 });
 

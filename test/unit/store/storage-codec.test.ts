@@ -53,6 +53,14 @@ describe("records and changes as bytes", () => {
     expect(decodeChange(change)).toMatchObject({ serverId: "s", header: null });
   });
 
+  test("a transport comes back; none, and one of a newer version, is Streamable HTTP", () => {
+    const sse = v.record("s", tools, [{ ...v.instance("i1", "l1"), transport: "http-sse" }]);
+    expect(decodeRecord(encodeRecord(sse), 9).header.instances).toMatchObject([{ transport: "http-sse" }]);
+    const stored = create(RecordSchema, { format: 1, header: { serverId: "s", instances: [{ instanceId: "i1" }, { instanceId: "i2", transport: 9 }] } });
+    const { header } = decodeRecord(toBinary(RecordSchema, stored), 1);
+    expect(header.instances.map(({ transport }) => transport)).toEqual(["streamable-http", "streamable-http"]);
+  });
+
   test("what is no record is refused", () => {
     expect(() => decodeRecord(Buffer.from([0xff, 0xff]), 1)).toThrow();
     expect(() => decodeRecord(Buffer.alloc(0), 1)).toThrow("the stored record of revision 1 has no header");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { eventData } from "../../../src/upstream/events.js";
+import { eventData, serverEvents } from "../../../src/upstream/events.js";
 
 async function read(parts: readonly string[], limit = 1_000): Promise<string[]> {
   const chunks = (async function* () {
@@ -19,6 +19,15 @@ describe("server-sent events", () => {
 
   it("join several data lines, keep all but one leading space, pass over other fields and comments", async () => {
     expect(await read(["event: message\nid: 7\n: ping\ndata:  a\ndata:b\ndataset: x\n\n"])).toEqual([" a\nb"]);
+  });
+
+  it("have the name that was given last, and none if none was given", async () => {
+    const chunks = (async function* () {
+      yield Buffer.from("event: a\nevent:endpoint\ndata: 1\n\ndata: 2\n\nevent: b\n\ndata: 3\n\n");
+    })();
+    const found: string[] = [];
+    for await (const { name, data } of serverEvents(chunks, 100, () => new RangeError())) found.push(`${name}=${data}`);
+    expect(found).toEqual(["endpoint=1", "=2", "=3"]);
   });
 
   it("pass over events without data and over an event that was cut", async () => {
