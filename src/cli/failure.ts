@@ -33,6 +33,12 @@ function hintFor(error: RegistryError): string {
     case "LOAD_PENDING":
     case "LOAD_FAILED":
       return "Its server may be starting or away: try again in a moment, and look at `toolcrib servers`.";
+    case "BREAKER_OPEN":
+      return "It failed again and again, and is looked at again by itself: `toolcrib servers` says when, and why.";
+    case "SERVER_ISOLATED":
+      return "`toolcrib servers` says since when; `toolcrib resume` puts it back.";
+    case "OVERLOADED":
+      return "The registry has more to do than it can: try again in a moment.";
     case "DIGEST_MISMATCH":
       return "The tool changed and its server has not registered again yet: try again in a moment.";
     case "INTERNAL": {

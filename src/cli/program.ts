@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { isolateCommand, refreshCommand, resumeCommand } from "./admin.js";
 import { deregisterCommand } from "./deregister.js";
 import { doctorCommand } from "./doctor.js";
 import { explain } from "./failure.js";
@@ -49,6 +50,9 @@ function buildProgram(io: Io, setExitCode: (code: number) => void): Command {
     getCommand(io),
     watchCommand(io),
     deregisterCommand(io),
+    isolateCommand(io),
+    resumeCommand(io),
+    refreshCommand(io),
     doctorCommand(io, version, setExitCode),
     topCommand(io),
     sampleCommand(io),

@@ -1,15 +1,17 @@
 import { Command, Option } from "commander";
 import type { RegistryConnection } from "../client/connection.js";
+import { type ProbeOptions, probeSettings } from "../client/probe.js";
 import type { RegisterResponse } from "../gen/toolcrib/v1/registry_service_pb.js";
 import { ConditionStatus, Transport } from "../gen/toolcrib/v1/server_pb.js";
 import type { Io } from "./io.js";
 import { line } from "./io.js";
 import type { RegistryOptions } from "./options.js";
 import { collect, withConnection, withRegistry } from "./options.js";
+import { type ProbeFlags, probeOf, withProbe } from "./probe-options.js";
 import { notes } from "./servers.js";
 import { grouped } from "./table.js";
 
-interface RegisterOptions extends RegistryOptions {
+interface RegisterOptions extends RegistryOptions, ProbeFlags {
   readonly id: string;
   readonly url: string;
   readonly title?: string;
@@ -38,7 +40,7 @@ export function registerCommand(io: Io): Command {
     .option("--tag <tag>", "a tag for all of its tools", collect)
     .option("--credential <name>", "a credential of the registry's --upstream-credentials file, shown to the server")
     .option("--share-private", "list it for the whole namespace although the server marks its list as private");
-  return withRegistry(command).action((options: RegisterOptions) =>
+  return withRegistry(withProbe(command)).action((options: RegisterOptions) =>
     withConnection(options, async (registry, namespace) => {
       const answer = await registerStanding(registry, namespace, {
         serverId: options.id,
@@ -48,6 +50,7 @@ export function registerCommand(io: Io): Command {
         transport: TRANSPORTS[options.transport],
         credential: options.credential ?? "",
         sharePrivate: options.sharePrivate ?? false,
+        probe: probeOf(options),
       });
       if (answer.pending) {
         const { server } = await registry.getServer({ namespace, serverId: options.id, minRevision: answer.revision });
@@ -71,17 +74,20 @@ export interface StandingServer {
   /** The named credential that the registry shows to it; none if absent. */
   readonly credential?: string;
   readonly sharePrivate?: boolean;
+  /** Undefined: as the registry is set. */
+  readonly probe?: ProbeOptions | undefined;
 }
 
 export function registerStanding(
   registry: RegistryConnection,
   namespace: string,
-  server: StandingServer,
+  { probe, ...server }: StandingServer,
 ): Promise<RegisterResponse> {
   return registry.register(
     {
       ...server,
       tags: [...server.tags],
+      ...(probe && { probe: probeSettings(probe) }),
       namespace,
       retention: { case: "standing", value: true },
       offer: { case: "introspect", value: {} },
@@ -100,5 +106,5 @@ async function report(
   const { server } = await registry.getServer({ namespace, serverId, minRevision: answer.revision });
   const count = server?.toolCount ?? 0;
   line(io.stdout, `Registered ${serverId}: ${grouped(count)} ${count === 1 ? "tool" : "tools"} listed.`);
-  if (server) for (const text of notes(server)) line(io.stdout, text);
+  if (server) for (const text of notes(server, Date.now())) line(io.stdout, text);
 }

@@ -1,21 +1,23 @@
 import { toJson } from "@bufbuild/protobuf";
 import { Command } from "commander";
 import type { RegistryConnection } from "../client/connection.js";
+import type { Notice } from "../gen/toolcrib/v1/registry_service_pb.js";
 import type { Server } from "../gen/toolcrib/v1/server_pb.js";
-import { ConditionStatus, Retention, ServerSchema, ToolSource } from "../gen/toolcrib/v1/server_pb.js";
-import { Availability } from "../gen/toolcrib/v1/stub_pb.js";
+import { Retention, ServerSchema } from "../gen/toolcrib/v1/server_pb.js";
 import type { Io } from "./io.js";
 import { line } from "./io.js";
 import type { RegistryOptions } from "./options.js";
 import { withConnection, withJson, withRegistry } from "./options.js";
-import { formatTable, grouped, printable } from "./table.js";
+import type { Trouble } from "./server-state.js";
+import { breakerWords, nextOf, noticeLines, since, stateOf, stateWords, troublesOf, whyOf } from "./server-state.js";
+import { cut, formatTable, grouped, printable } from "./table.js";
 
 export function serversCommand(io: Io): Command {
-  const command = new Command("servers").description("list the servers");
+  const command = new Command("servers").description("list the servers: what is down, since when and why");
   return withJson(withRegistry(command)).action((options: RegistryOptions & { json?: boolean }) =>
     withConnection(options, async (registry, namespace) => {
-      const { servers, stale } = await allServers(registry, namespace);
-      if (options.json)
+      const { servers, stale, notices } = await allServers(registry, namespace);
+      if (options.json) {
         line(
           io.stdout,
           JSON.stringify(
@@ -24,66 +26,84 @@ export function serversCommand(io: Io): Command {
             2,
           ),
         );
-      else print(io, servers);
+        for (const text of noticeLines(notices, Date.now())) line(io.stderr, text);
+      } else for (const text of serverLines(servers, notices, Date.now())) line(io.stdout, text);
       if (stale) line(io.stderr, "The registry cannot reach its store: this is the last that it knows.");
     }),
   );
 }
 
-/** Every server, page by page; `revision` is the last page's. */
+/** Every server, page by page; `revision` and `notices` are the last page's. */
 export async function allServers(registry: RegistryConnection, namespace: string) {
   const servers: Server[] = [];
   let stale = false;
   let revision = "";
+  let notices: readonly Notice[] = [];
   let pageToken = "";
   do {
     const page = await registry.listServers({ namespace, pageToken, pageSize: 500 });
     servers.push(...page.servers);
     stale ||= page.stale;
     revision = page.revision;
+    notices = page.notices;
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
-  return { servers, stale, revision };
+  return { servers, stale, revision, notices };
 }
 
-function print(io: Io, servers: readonly Server[]): void {
-  if (servers.length === 0) return line(io.stdout, "No servers.");
+/** What there is to see of the servers, for people. */
+export function serverLines(servers: readonly Server[], notices: readonly Notice[], nowMs: number): string[] {
+  const head = noticeLines(notices, nowMs);
+  if (servers.length === 0) return [...head, "No servers."];
   const columns = [
     { head: "SERVER" },
     { head: "TOOLS", right: true },
-    { head: "UP" },
+    { head: "STATE" },
+    { head: "WHY" },
+    { head: "NEXT" },
     { head: "KEPT" },
-    { head: "LISTED BY" },
-    { head: "RUNNING", right: true },
+    { head: "RUNS", right: true },
     { head: "ENDPOINT", shrink: true },
   ];
-  for (const text of formatTable(columns, servers.map(row))) line(io.stdout, text);
-  for (const server of servers) for (const text of notes(server)) line(io.stdout, text);
+  const table = formatTable(
+    columns,
+    servers.map((server) => row(server, nowMs)),
+  );
+  return [...head, ...table, ...servers.flatMap((server) => notes(server, nowMs))];
 }
 
-function row(server: Server): string[] {
+/** The whole reason is among the notes. */
+const WHY_WIDTH = 22;
+
+function row(server: Server, nowMs: number): string[] {
   const endpoint = server.instances.at(-1)?.endpoint;
   return [
     server.serverId,
     grouped(server.toolCount),
-    server.availability === Availability.UNAVAILABLE ? "away" : "yes",
+    stateWords(stateOf(server), nowMs),
+    cut(whyOf(server), WHY_WIDTH),
+    nextOf(server, nowMs),
     server.retention === Retention.STANDING ? "standing" : "leased",
-    server.source === ToolSource.INTROSPECTED ? "registry" : "itself",
     grouped(server.instances.length),
     endpoint || "(not dialled)",
   ];
 }
 
-/** What an operator has to know beyond the row: tools that are not listed, and conditions that do not hold. */
-export function notes(server: Server): string[] {
+/** What an operator has to know beyond the row: who took it out, what is wrong with it, and tools that are not listed. */
+export function notes(server: Server, nowMs: number): string[] {
   const rejected = server.rejectedTools.map(
-    (tool) =>
-      `  ${server.serverId}: not listed: ${printable(tool.name) || "(unnamed)"}: ${tool.reasons.map(printable).join("; ")}`,
+    (tool) => `not listed: ${printable(tool.name) || "(unnamed)"}: ${tool.reasons.map(printable).join("; ")}`,
   );
   const more = server.rejectedCount - server.rejectedTools.length;
-  if (more > 0) rejected.push(`  ${server.serverId}: not listed: ${grouped(more)} more`);
-  const bad = server.conditions.filter(({ status, message }) => status === ConditionStatus.FALSE && message !== "");
+  if (more > 0) rejected.push(`not listed: ${grouped(more)} more`);
   // One cause often breaks several conditions.
-  const causes = new Set(bad.map(({ message }) => `  ${server.serverId}: ${printable(message)}`));
-  return [...rejected, ...causes];
+  const causes = new Set(troublesOf(server).map((trouble) => troubleWords(trouble, nowMs)));
+  const all = [...breakerWords(server, nowMs), ...rejected, ...causes].filter((text) => text !== "");
+  return all.map((text) => `  ${server.serverId}: ${text}`);
+}
+
+function troubleWords({ holds, condition }: Trouble, nowMs: number): string {
+  const message = printable(condition.message);
+  if (holds === "") return message;
+  return message === "" ? `${holds} ${since(condition.since, nowMs)}` : `${holds} ${since(condition.since, nowMs)}: ${message}`;
 }

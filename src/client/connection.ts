@@ -4,6 +4,7 @@ import type { ChannelCredentials, ClientReadableStream } from "@grpc/grpc-js";
 import { Client, Metadata, credentials } from "@grpc/grpc-js";
 import { LIMITS } from "../domain/limits.js";
 import { Health } from "../gen/grpc/health/v1/health_pb.js";
+import { AdminService } from "../gen/toolcrib/v1/admin_service_pb.js";
 import { RegistryService } from "../gen/toolcrib/v1/registry_service_pb.js";
 import { RegistryError, registryError } from "./registry-error.js";
 import type { Target } from "./target.js";
@@ -15,14 +16,17 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-type Methods = typeof RegistryService.method;
+/** No two services have an RPC of one name. */
+const METHODS = { ...RegistryService.method, ...AdminService.method };
+
+type Methods = typeof METHODS;
 type UnaryName = Exclude<keyof Methods, "watch">;
 type Input<N extends keyof Methods> = MessageInitShape<Methods[N]["input"]>;
 type Output<N extends keyof Methods> = MessageShape<Methods[N]["output"]>;
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 
-/** A connection to one registry: every RPC of RegistryService, typed, failing with RegistryError. */
+/** A connection to one registry: every RPC of RegistryService and AdminService, typed, failing with RegistryError. */
 export class RegistryConnection {
   readonly target: Target;
   readonly #client: Client;
@@ -66,6 +70,16 @@ export class RegistryConnection {
   }
   getServer(request: Input<"getServer">, options?: CallOptions): Promise<Output<"getServer">> {
     return this.#unary("getServer", request, options);
+  }
+  isolateServer(request: Input<"isolateServer">, options?: CallOptions): Promise<Output<"isolateServer">> {
+    return this.#unary("isolateServer", request, options);
+  }
+  resumeServer(request: Input<"resumeServer">, options?: CallOptions): Promise<Output<"resumeServer">> {
+    return this.#unary("resumeServer", request, options);
+  }
+  /** The registry lists the server before it answers, so give it as long as a listing may take. */
+  refreshServer(request: Input<"refreshServer">, options?: CallOptions): Promise<Output<"refreshServer">> {
+    return this.#unary("refreshServer", request, options);
   }
 
   /** What `grpc.health.v1` says of the whole registry. */
@@ -124,7 +138,7 @@ export class RegistryConnection {
   }
 
   #unary<N extends UnaryName>(name: N, request: Input<N>, options?: CallOptions): Promise<Output<N>> {
-    const { input, output } = RegistryService.method[name] as { input: DescMessage; output: DescMessage };
+    const { input, output } = METHODS[name] as { input: DescMessage; output: DescMessage };
     const message = request as MessageInitShape<DescMessage>;
     return this.#call(pathOf(name), input, output, message, options) as Promise<Output<N>>;
   }
@@ -179,7 +193,8 @@ function channelCredentials({ tls, access }: Target): ChannelCredentials {
 }
 
 function pathOf(name: keyof Methods): string {
-  return `/${RegistryService.typeName}/${RegistryService.method[name].name}`;
+  const { parent, name: rpc } = METHODS[name];
+  return `/${parent.typeName}/${rpc}`;
 }
 
 function encoder<D extends DescMessage>(desc: D): (message: MessageShape<D>) => Buffer {

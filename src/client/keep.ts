@@ -3,6 +3,7 @@ import { LIMITS } from "../domain/limits.js";
 import { agentFor } from "./agent.js";
 import type { EventSink } from "./events.js";
 import { warnOnTrouble } from "./events.js";
+import type { ProbeOptions } from "./probe.js";
 import type { Offer } from "./registration.js";
 import { Registration } from "./registration.js";
 import { onProcessEnd } from "./signals.js";
@@ -26,6 +27,8 @@ export interface KeepOptions {
   readonly sharePrivate?: boolean;
   /** Lease length in milliseconds, 10 s to 1 h; default 30 s. */
   readonly ttlMs?: number;
+  /** How the registry looks after the server; default: as it is set. */
+  readonly probe?: ProbeOptions;
   /** Hears what happens; by default what needs attention becomes a process warning. */
   readonly onEvent?: EventSink;
   /** Deregister on SIGTERM, SIGINT and when the process runs out of work; default true. */
@@ -51,6 +54,7 @@ export function keepRegistered(target: Target, offer: Offer, options: KeepOption
     ttlMs: options.ttlMs ?? LIMITS.leaseDefaultMs,
     credential: options.credential ?? "",
     sharePrivate: options.sharePrivate ?? false,
+    probe: options.probe,
   };
   let forget = (): void => undefined;
   const registration = new Registration(agent, identity, offer, guarded(options.onEvent), random, () => {

@@ -9,6 +9,7 @@ import type { Target } from "./target.js";
 
 export type { EventSink, RegistrationEvent, RejectedToolNotice } from "./events.js";
 export type { KeepOptions } from "./keep.js";
+export type { ProbeOptions } from "./probe.js";
 export type { ToolDefaults } from "./offer.js";
 export type { RandomSource, Timers } from "./timers.js";
 

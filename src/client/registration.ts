@@ -6,6 +6,7 @@ import { RenewResult_State as Renewed, ToolResult_Outcome as Outcome } from "../
 import { Transport } from "../gen/toolcrib/v1/server_pb.js";
 import type { HeldLease, LeaseHolder, RegistryAgent } from "./agent.js";
 import type { EventSink } from "./events.js";
+import { type ProbeOptions, probeSettings } from "./probe.js";
 import { RegistryError } from "./registry-error.js";
 import type { RandomSource } from "./timers.js";
 import { backoffMs } from "./timers.js";
@@ -23,6 +24,8 @@ export interface Identity {
   readonly credential: string;
   /** The namespace may read the list though the server marks it as private to that credential. */
   readonly sharePrivate: boolean;
+  /** Undefined: as the registry is set. */
+  readonly probe: ProbeOptions | undefined;
 }
 
 /** Reads the full set of tools to declare, now. */
@@ -181,7 +184,7 @@ export class Registration implements LeaseHolder {
   #request(
     tools: MessageInitShape<typeof DeclaredToolSchema>[],
   ): Parameters<RegistryAgent["connection"]["register"]>[0] {
-    const { serverId, instanceId, endpoint, title, tags, ttlMs, credential, sharePrivate } = this.identity;
+    const { serverId, instanceId, endpoint, title, tags, ttlMs, credential, sharePrivate, probe } = this.identity;
     return {
       namespace: this.#agent.namespace,
       serverId,
@@ -192,6 +195,7 @@ export class Registration implements LeaseHolder {
       tags: [...tags],
       credential,
       sharePrivate,
+      ...(probe && { probe: probeSettings(probe) }),
       retention: { case: "leaseTtl", value: durationFromMs(ttlMs) },
       offer: { case: "declared", value: { tools } },
       // The set comes from the server itself: an empty one is no mistake.

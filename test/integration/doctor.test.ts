@@ -167,7 +167,7 @@ describe("top --once", () => {
     expect(lines.every((line) => line.length <= 80)).toBe(true);
     expect(lines[0]).toMatch(/^toolcrib \S+ at 127\.0\.0\.1:\d+ {3}namespace default {3}\d\d:\d\d:\d\d {3}serving$/);
     expect(lines[1]).toMatch(/^revision \d+ {3}store up {3}lag 0/);
-    expect(lines[2]).toBe("servers 1: 1 up, 0 away, 0 pending   tools 1");
+    expect(lines[2]).toBe("servers 1: 1 up, 0 down, 0 isolated, 0 pending   tools 1");
     expect(done.stdout).toMatch(/^Register +\d/m);
     expect(done.stdout).toMatch(/^one +up +1 /m);
     expect(done.stdout).not.toContain("\u001b");

@@ -2,6 +2,7 @@ import { timestampDate, timestampMs } from "@bufbuild/protobuf/wkt";
 import { isLoopbackHost } from "../../client/target.js";
 import type { Condition, Server } from "../../gen/toolcrib/v1/server_pb.js";
 import { BreakerState, ConditionStatus, ConditionType, ToolSource } from "../../gen/toolcrib/v1/server_pb.js";
+import { breakerWords, since, troublesOf } from "../server-state.js";
 import { grouped, printable } from "../table.js";
 import type { Finding } from "./finding.js";
 import { fail, ok, warn } from "./finding.js";
@@ -35,7 +36,7 @@ async function checkServer(server: Server, context: ServersContext): Promise<Fin
   const check = `server ${printable(server.serverId)}`;
   const endpoints = [...new Set(server.instances.map(({ endpoint }) => endpoint).filter((url) => url !== ""))];
   const seen = await Promise.all(endpoints.map((url) => checkEndpoint(check, url, context)));
-  const findings = [...conditionFindings(check, server), ...breakerFindings(check, server), ...seen.flat()];
+  const findings = [...conditionFindings(check, server), ...breakerFindings(check, server, context.nowMs), ...stateFindings(check, server, context.nowMs), ...seen.flat()];
   if (server.rejectedCount > 0) {
     const names = server.rejectedTools.slice(0, 3).map(({ name }) => printable(name) || "(unnamed)");
     findings.push(
@@ -110,17 +111,23 @@ function describe({ type, reason, message, since }: Condition): string {
   return `${what}${from}: ${printable(message) || reason}`;
 }
 
-function breakerFindings(check: string, { breaker }: Server): Finding[] {
-  if (breaker === BreakerState.ISOLATED)
-    return [warn(check, "an operator took it out", "resume it when it may be used again")];
-  if (breaker !== BreakerState.OPEN) return [];
-  return [
-    fail(
-      check,
-      "its circuit breaker is open: calls fail fast",
-      "look at the server; the breaker closes by itself when it answers again",
-    ),
-  ];
+function breakerFindings(check: string, server: Server, nowMs: number): Finding[] {
+  const cure =
+    server.breaker === BreakerState.ISOLATED
+      ? `\`toolcrib resume ${printable(server.serverId)}\` when it may be used again`
+      : "look at the server; the breaker closes by itself when it answers again";
+  const level = server.breaker === BreakerState.ISOLATED ? warn : fail;
+  return breakerWords(server, nowMs).map((words) => level(check, words, cure));
+}
+
+/** What is true of it and should not stay so; credentials are told of where the listing failed. */
+function stateFindings(check: string, server: Server, nowMs: number): Finding[] {
+  return troublesOf(server)
+    .filter(({ holds, condition }) => holds !== "" && condition.type !== ConditionType.AUTH_REQUIRED)
+    .map(({ holds, condition }) => {
+      const why = condition.message === "" ? "" : `: ${printable(condition.message)}`;
+      return warn(check, `${holds} ${since(condition.since, nowMs)}${why}`, "look at the server's log and its load");
+    });
 }
 
 /** Only loopback endpoints are asked from here: others may answer the registry and not this machine, or the other way round. */

@@ -46,7 +46,7 @@ export async function registerTask(
       };
     }
     const read = await registry.getServer({ namespace, serverId, minRevision: answer.revision });
-    const told = read.server ? serverNotes(read.server).map((text) => text.trim()) : [];
+    const told = read.server ? serverNotes(read.server, Date.now()).map((text) => text.trim()) : [];
     return { name, serverId, result: "registered", tools: read.server?.toolCount ?? 0, notes: [...notes, ...told] };
   } catch (error) {
     return { name, serverId, result: "failed", notes: [...notes, ...explain(error).lines.map((text) => text.trim())] };

@@ -1,8 +1,8 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
+import type { Notice } from "../../gen/toolcrib/v1/registry_service_pb.js";
 import type { Server } from "../../gen/toolcrib/v1/server_pb.js";
-import { ConditionStatus, ToolSource } from "../../gen/toolcrib/v1/server_pb.js";
-import { Availability } from "../../gen/toolcrib/v1/stub_pb.js";
 import { ago } from "../doctor/servers.js";
+import { type ServerState, STATE_KINDS, noticeLines, stateOf, stateWords, troublesOf, whyOf } from "../server-state.js";
 import { cut, formatTable, grouped, printable } from "../table.js";
 import type { Reading } from "./rates.js";
 import { methodRates, rateOf } from "./rates.js";
@@ -15,6 +15,8 @@ export interface View {
   /** Why the registry gives no news; empty while it does. */
   readonly trouble: string;
   readonly servers: readonly Server[];
+  /** Why the registry acts with care. */
+  readonly notices: readonly Notice[];
   readonly stale: boolean;
   /** The revision token of the last list. */
   readonly revision: string;
@@ -29,8 +31,6 @@ export interface FrameLine {
   readonly text: string;
   readonly look: "plain" | "head" | "bad";
 }
-
-type State = "away" | "pending" | "up";
 
 /** At most `height` lines of at most `width` columns. */
 export function frame(view: View, width: number, height: number): FrameLine[] {
@@ -57,7 +57,7 @@ const head = (text: string): FrameLine => ({ text, look: "head" });
 const bad = (text: string): FrameLine => ({ text, look: "bad" });
 
 function summary(view: View): FrameLine[] {
-  const { address, namespace, now, trouble, stale, servers, readings } = view;
+  const { address, namespace, now, trouble, stale, servers, notices, readings } = view;
   const [last, before] = [readings.at(-1), readings.at(-2)];
   const version = last?.metrics.samples("toolcrib_build_info")[0]?.labels["version"];
   const title = `toolcrib ${version ?? ""}`.trim();
@@ -68,7 +68,7 @@ function summary(view: View): FrameLine[] {
     plain(serverFacts(servers)),
   ];
   if (trouble !== "") lines.push(bad(trouble));
-  return lines;
+  return [...lines, ...noticeLines(notices, now.getTime()).map(bad)];
 }
 
 function revisionOf({ readings, revision }: View): string {
@@ -97,17 +97,12 @@ function rateFacts(before: Reading | undefined, last: Reading | undefined): stri
 }
 
 function serverFacts(servers: readonly Server[]): string {
-  const states = servers.map(stateOf);
-  const count = (state: State): number => states.filter((s) => s === state).length;
+  const states = servers.map((server) => stateOf(server).kind);
+  const count = (...kinds: readonly ServerState["kind"][]): number => states.filter((s) => kinds.includes(s)).length;
   const tools = servers.reduce((sum, server) => sum + server.toolCount, 0);
   const rejected = servers.reduce((sum, server) => sum + server.rejectedCount, 0);
   const not = rejected > 0 ? `, ${grouped(rejected)} not listed` : "";
-  return `servers ${grouped(servers.length)}: ${count("up")} up, ${count("away")} away, ${count("pending")} pending   tools ${grouped(tools)}${not}`;
-}
-
-function stateOf(server: Server): State {
-  if (server.source === ToolSource.INTROSPECTED && !server.listedAt) return "pending";
-  return server.availability === Availability.UNAVAILABLE ? "away" : "up";
+  return `servers ${grouped(servers.length)}: ${count("up")} up, ${count("down", "trying")} down, ${count("isolated")} isolated, ${count("pending")} pending   tools ${grouped(tools)}${not}`;
 }
 
 function callLines({ readings, opsBase }: View, width: number): FrameLine[] {
@@ -136,13 +131,11 @@ function perSecond(rate: number): string {
   return rate >= 100 ? grouped(Math.round(rate)) : rate.toFixed(1);
 }
 
-const ORDER: readonly State[] = ["away", "pending", "up"];
-
 /** What needs a look first. */
 function serverLines({ servers, now }: View, width: number): FrameLine[] {
   const rows = servers
     .map((server) => ({ server, state: stateOf(server) }))
-    .sort((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state));
+    .sort((a, b) => STATE_KINDS.indexOf(a.state.kind) - STATE_KINDS.indexOf(b.state.kind));
   const columns = [
     { head: "SERVERS" },
     { head: "STATE" },
@@ -152,16 +145,22 @@ function serverLines({ servers, now }: View, width: number): FrameLine[] {
   ];
   const cells = rows.map(({ server, state }) => [
     server.serverId,
-    state,
+    stateWords(state, now.getTime()),
     grouped(server.toolCount),
     server.listedAt ? ago(now.getTime() - timestampMs(server.listedAt)) : "–",
-    server.conditions.find(({ status, message }) => status === ConditionStatus.FALSE && message !== "")?.message ?? "",
+    noteOf(server, state),
   ]);
   if (rows.length === 0) return [head("SERVERS"), plain("none")];
   return formatTable(columns, cells, width).map((text, i) => {
     if (i === 0) return head(text);
-    return rows[i - 1]?.state === "up" ? plain(text) : bad(text);
+    return rows[i - 1]?.state.kind === "up" ? plain(text) : bad(text);
   });
+}
+
+function noteOf(server: Server, { kind }: ServerState): string {
+  if (kind === "isolated") return whyOf(server);
+  const [trouble] = troublesOf(server);
+  return trouble?.condition.message || whyOf(server);
 }
 
 function changeLines({ changes }: View): FrameLine[] {

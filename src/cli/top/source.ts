@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { RegistryConnection } from "../../client/connection.js";
 import type { Follower } from "../../client/follower/follower.js";
 import { registryError } from "../../client/registry-error.js";
+import type { Notice } from "../../gen/toolcrib/v1/registry_service_pb.js";
 import type { Server } from "../../gen/toolcrib/v1/server_pb.js";
 import { follow } from "../follow.js";
 import { Metrics, askOps } from "../ops.js";
@@ -19,6 +20,7 @@ const AGAIN_MS = 1_000;
 /** Gathers what the frames show. */
 export class Source {
   #servers: readonly Server[] = [];
+  #notices: readonly Notice[] = [];
   #stale = false;
   #revision = "";
   #trouble = "";
@@ -66,6 +68,7 @@ export class Source {
       now: new Date(),
       trouble: this.#trouble,
       servers: this.#servers,
+      notices: this.#notices,
       stale: this.#stale,
       revision: this.#revision,
       readings: this.#readings,
@@ -89,8 +92,9 @@ export class Source {
     if (now - this.#listedAtMs < LIST_EVERY_MS && this.#trouble === "") return;
     this.#listedAtMs = now;
     try {
-      const { servers, stale, revision } = await allServers(this.registry, this.namespace);
+      const { servers, stale, revision, notices } = await allServers(this.registry, this.namespace);
       this.#servers = servers;
+      this.#notices = notices;
       this.#stale = stale;
       this.#revision = revision;
       this.#trouble = "";
