@@ -5,6 +5,7 @@ import { hasIdentity } from "./config/config.js";
 import type { Config } from "./config/settings.js";
 import { isLoopback } from "./config/values.js";
 import type { EgressPolicy, Own } from "./domain/admission/egress.js";
+import { describeRedis, type RedisNode, readRedisAddress, redisNodes } from "./domain/redis-address.js";
 import { keepGauges } from "./ops/gauges.js";
 import { type Metrics } from "./ops/metrics.js";
 import { type OpsServer, startOps } from "./ops/server.js";
@@ -15,6 +16,7 @@ import { createDoor, type Door } from "./rpc/identity/door.js";
 import { openIdentity } from "./rpc/identity/open.js";
 import { openTls, type Tls } from "./rpc/tls.js";
 import { openStore } from "./store/open.js";
+import type { RedisFiles } from "./store/redis/redis-store.js";
 import { type Credentials, NO_CREDENTIALS, watchCredentials } from "./upstream/credentials/credentials.js";
 import { assemble, type Core, type World } from "./core.js";
 
@@ -24,6 +26,15 @@ export interface Replica {
   /** Undefined when it is off. */
   readonly httpAddress: { readonly host: string; readonly port: number } | undefined;
   readonly opsAddress: { readonly host: string; readonly port: number };
+  /** Resolves when it has a catalogue to serve from. */
+  readonly ready: Promise<void>;
+  /** Why it is not ready; empty when it is. One sentence each. */
+  problems(): readonly string[];
+  /**
+   * Resolves to the number of partitions that the store turned out to have, where it could not be asked at the start: a
+   * replica started with that number can use it.
+   */
+  readonly otherPartitions: Promise<number>;
   /** Refuses what is new, lets what is under way end, leaves the store tidy. Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -32,6 +43,9 @@ export interface Replica {
 export async function startReplica(config: Config, world: World): Promise<Replica> {
   const { clock, log } = world;
   const opened: { close(): Promise<void> }[] = [];
+  const own = storePlaces(config);
+  const ready = promised<void>();
+  const partitioned = promised<number>();
   try {
     const setting = config.store.kind === "redis" ? config.store.url : config.store.kind;
     const store = await openStore(setting, {
@@ -39,9 +53,14 @@ export async function startReplica(config: Config, world: World): Promise<Replic
       logger: log,
       dataDir: config.dataDir,
       keyPrefix: config.redisPrefix,
+      partitions: config.partitions === 0 ? undefined : config.partitions,
+      redis: {
+        files: redisFiles(config),
+        onNode: (node) => remember(own, node),
+        onPartitions: (count) => partitioned.resolve(count),
+      },
     });
     opened.push(store);
-    const own = storePlace(config);
     const credentials = openCredentials(config, world);
     opened.push({ close: async () => credentials.close() });
     const policy = egressPolicy(config, own);
@@ -49,8 +68,8 @@ export async function startReplica(config: Config, world: World): Promise<Replic
     const access = openAccess(config, world, core.registry, policy);
     opened.push(access);
     const { door, tls } = access;
-    const ready = (): readonly string[] => notReady(core.registry);
-    const ops = await startOps({ address: config.opsAddress, ready, metrics: core.metrics.registry, log, tls });
+    const problems = (): readonly string[] => notReady(core.registry, describeStore(config));
+    const ops = await startOps({ address: config.opsAddress, ready: problems, metrics: core.metrics.registry, log, tls });
     opened.push(ops);
     own.push({ what: "the registry's own ops listener", ...ops.address });
     const cached = core.metrics.schemaLoads.cell({ result: "cached" });
@@ -76,11 +95,15 @@ export async function startReplica(config: Config, world: World): Promise<Replic
       registry: core.registry,
       metrics: core.metrics,
       clock,
-      onReady: (is) => grpc.setReady(is),
+      onReady: (is) => {
+        grpc.setReady(is);
+        if (is) ready.resolve();
+      },
       kept: core.kept,
     });
     core.start();
-    return replicaOf(core, store, access, ops, grpc, http, stopGauges);
+    const replica = replicaOf(core, store, access, ops, grpc, http, stopGauges);
+    return { ...replica, ready: ready.promise, problems, otherPartitions: partitioned.promise };
   } catch (error) {
     for (const one of opened.reverse()) await one.close();
     throw error;
@@ -95,7 +118,7 @@ function replicaOf(
   grpc: GrpcServer,
   http: HttpServer | undefined,
   stopGauges: () => void,
-): Replica {
+): Pick<Replica, "grpcAddress" | "httpAddress" | "opsAddress" | "stop"> {
   let stopping: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     grpc.drain();
@@ -168,15 +191,44 @@ function openCredentials({ upstreamCredentials }: Config, { env = {}, log }: Wor
   return upstreamCredentials === "" ? NO_CREDENTIALS : watchCredentials(upstreamCredentials, env, log);
 }
 
-function storePlace({ store }: Config): Own[] {
-  if (store.kind !== "redis") return [];
-  const { hostname, port } = new URL(store.url);
-  return [{ what: "the registry's own store", host: hostname, port: Number(port || 6_379) }];
+/** Where the store is, as far as the settings say; nobody may register that as an MCP server. */
+function storePlaces({ store }: Config): Own[] {
+  const address = store.kind === "redis" ? readRedisAddress(store.url) : undefined;
+  return address ? redisNodes(address).map((node) => ({ what: STORE, ...node })) : [];
+}
+
+const STORE = "the registry's own store";
+
+/** A primary behind Sentinels and the nodes of a Cluster become known while they are used. */
+function remember(own: Own[], { host, port }: RedisNode): void {
+  if (!own.some((known) => known.host === host && known.port === port)) own.push({ what: STORE, host, port });
+}
+
+function redisFiles(config: Config): RedisFiles {
+  const { redisPasswordFile, redisSentinelPasswordFile, redisCa, redisCert, redisKey } = config;
+  const passwords = { password: redisPasswordFile, sentinelPassword: redisSentinelPasswordFile };
+  return { ...passwords, ca: redisCa, cert: redisCert, key: redisKey };
+}
+
+/** The store in a few words, without what is secret of it. */
+export function describeStore({ store, dataDir }: Config): string {
+  if (store.kind === "embedded") return `embedded in ${dataDir}`;
+  if (store.kind === "memory") return "in memory";
+  const address = readRedisAddress(store.url);
+  return address ? describeRedis(address) : "Redis";
 }
 
 /** Why this replica should get no traffic. A store lost after a good start is no reason: reads go on from memory (P8). */
-function notReady(registry: Registry): readonly string[] {
-  return registry.partitions.flatMap(({ state, index }) =>
-    state.kind === "starting" ? [`partition ${index}: ${state.problem}`] : [],
-  );
+function notReady(registry: Registry, store: string): readonly string[] {
+  return registry.partitions.flatMap(({ state, index }) => {
+    if (state.kind !== "starting") return [];
+    const why = state.cause === undefined ? state.problem : `waiting for ${store} (${state.cause})`;
+    return [registry.partitions.length === 1 ? why : `partition ${index}: ${why}`];
+  });
+}
+
+function promised<T>(): { readonly promise: Promise<T>; resolve(value: T): void } {
+  let resolve: (value: T) => void = () => undefined;
+  const promise = new Promise<T>((done) => (resolve = done));
+  return { promise, resolve: (value) => resolve(value) };
 }

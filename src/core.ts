@@ -163,17 +163,23 @@ function directoryOf(registry: Registry): Directory {
 }
 
 function observerOf(metrics: Metrics): RegistryObserver {
+  // Gauges of a replica are sums over its partitions, each of which is swept by itself.
+  const held = new Set<number>();
+  const live = new Map<number, number>();
   return {
     commit: (result) => metrics.commits.inc({ result }),
     registered: (outcome) => metrics.registers.inc({ outcome }),
     relist: (cause) => metrics.relists.inc({ cause }),
     blobsSwept: (count) => metrics.blobsSwept.inc(count),
     renewed: (state) => metrics.leaseRenewals.inc({ state }),
-    swept: (_partition, { decision, leases, due, expired }) => {
+    swept: (partition, { decision, leases, due, expired }) => {
       metrics.sweeps.inc({ result: decision.brake === "on" ? decision.reason : "ok" });
       // A brake that holds nothing back is no news.
-      metrics.brakeEngaged.set(decision.brake === "on" && due > 0 ? 1 : 0);
-      metrics.leasesLive.set(leases);
+      if (decision.brake === "on" && due > 0) held.add(partition);
+      else held.delete(partition);
+      metrics.brakeEngaged.set(held.size > 0 ? 1 : 0);
+      live.set(partition, leases);
+      metrics.leasesLive.set([...live.values()].reduce((sum, count) => sum + count, 0));
       metrics.leaseExpirations.inc(expired);
     },
   };

@@ -1,10 +1,10 @@
 /** The command line of the registry: settings in, one replica running, a clear sentence when it cannot. */
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { type Replica, startReplica } from "./compose.js";
+import { describeStore, type Replica, startReplica } from "./compose.js";
 import { asksForHelp, asksForVersion, hasIdentity, helpText, loadConfig, processSources, type Sources } from "./config/config.js";
 import type { Config } from "./config/settings.js";
-import { formatAddress, redactUrl } from "./config/values.js";
+import { formatAddress } from "./config/values.js";
 import { createLogger } from "./ops/logging.js";
 import { systemClock, systemRandom } from "./ops/system.js";
 
@@ -28,21 +28,49 @@ export async function serve(sources: Sources): Promise<number> {
   reportCrashes(log);
   try {
     const world = { clock: systemClock, random: systemRandom, log, version: version(), env: sources.env };
-    const replica = await startReplica(config, world);
-    process.stdout.write(welcome(config, replica));
-    const signal = await stopSignal();
-    log.info({ signal }, "stopping");
-    await replica.stop();
-    log.info({}, "stopped");
-    return 0;
+    const signal = stopSignal();
+    for (let settings = config; ; ) {
+      const replica = await startReplica(settings, world);
+      void greet(settings, replica, signal);
+      const why = await Promise.race([signal, replica.otherPartitions]);
+      log.info(typeof why === "number" ? { partitions: why } : { signal: why }, "stopping");
+      await replica.stop();
+      log.info({}, "stopped");
+      if (typeof why !== "number") return 0;
+      // Only a replica that left the number to the store, and could not ask it at the start, gets here.
+      settings = { ...config, partitions: why };
+    }
   } catch (error) {
     return fail([error instanceof Error ? error.message : String(error)]);
   }
 }
 
+/** How long a replica may take to become ready before it says that it waits. */
+const WAIT_TOLD_MS = 300;
+
+async function greet(config: Config, replica: Replica, stopped: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<"waits">((resolve) => (timer = setTimeout(() => resolve("waits"), WAIT_TOLD_MS)));
+  const first = await Promise.race([replica.ready.then(() => "ready"), stopped, patience]);
+  clearTimeout(timer);
+  if (first === "waits") {
+    process.stdout.write(`toolcrib ${version()} is not ready yet, ${replica.problems()[0] ?? "almost"}\n  ${places(config, replica)}\n`);
+    if ((await Promise.race([replica.ready.then(() => "ready"), stopped])) !== "ready") return;
+  } else if (first !== "ready") return;
+  process.stdout.write(welcome(config, replica));
+}
+
+/** Where it listens, in one line. */
+function places(config: Config, { grpcAddress, httpAddress, opsAddress }: Replica): string {
+  const scheme = config.tlsCert === "" ? "http" : "https";
+  const http = httpAddress ? `, HTTP ${scheme}://${formatAddress(httpAddress)}` : "";
+  const ops = `${scheme}://${formatAddress(opsAddress)}`;
+  return `gRPC ${formatAddress(grpcAddress)}${http}, ops ${ops}, store ${describeStore(config)}`;
+}
+
 /** Three lines that a newcomer can paste next. */
-function welcome(config: Config, { grpcAddress, httpAddress, opsAddress }: Replica): string {
-  const address = formatAddress(grpcAddress);
+function welcome(config: Config, replica: Replica): string {
+  const { grpcAddress } = replica;
   // Nobody can dial "every address", and a listener with a certificate is named by its scheme.
   const dialled = formatAddress({ ...grpcAddress, host: reachable(grpcAddress.host) });
   const registry =
@@ -50,17 +78,8 @@ function welcome(config: Config, { grpcAddress, httpAddress, opsAddress }: Repli
   const credentials = hasIdentity(config)
     ? ["Callers show who they are: TOOLCRIB_TOKEN_FILE (and TOOLCRIB_CA for your own authority)."]
     : [];
-  const store =
-    config.store.kind === "redis"
-      ? redactUrl(config.store.url)
-      : config.store.kind === "embedded"
-        ? `embedded in ${config.dataDir}`
-        : "in memory";
-  const scheme = config.tlsCert === "" ? "http" : "https";
-  const http = httpAddress ? `, HTTP ${scheme}://${formatAddress(httpAddress)}` : "";
-  const ops = `${scheme}://${formatAddress(opsAddress)}`;
   return [
-    `toolcrib ${version()} is up: gRPC ${address}${http}, ops ${ops}, store ${store}`,
+    `toolcrib ${version()} is up: ${places(config, replica)}`,
     ...credentials,
     "Paste next, in other terminals of this folder:",
     `  npx toolcrib wrap${registry} --id sample -- npx toolcrib sample`,

@@ -16,7 +16,8 @@ export interface Fold {
 
 /** What a partition of this replica is doing. */
 export type PartitionState =
-  | { readonly kind: "starting"; readonly problem: string }
+  /** `cause`: what the store's connection says, for operators only. */
+  | { readonly kind: "starting"; readonly problem: string; readonly cause?: string }
   | { readonly kind: "following"; readonly live: Fold }
   /** The chain broke: `old` serves, stale, while `live` grows beside it. */
   | { readonly kind: "growing"; readonly old: Fold; readonly live: Fold; readonly growth: Growth };
@@ -292,14 +293,14 @@ export class Partition {
 
   #storeFailed(error: unknown): void {
     const text = error instanceof Error ? error.message : String(error);
-    if (this.#state.kind === "starting") this.#state = { kind: "starting", problem: text };
+    // A store that is away is expected and told in a word; anything else is a bug and is told with its stack.
+    const away = error instanceof Fault && error.reason === "STORE_UNAVAILABLE";
+    const cause = away && error.cause instanceof Error ? error.cause.message : text;
+    if (this.#state.kind === "starting") this.#state = { kind: "starting", problem: text, ...(away && { cause }) };
     else this.#state.live.hub.setCurrent(false);
     if (this.#awaySince !== undefined) return;
     this.#awaySince = this.deps.clock.monotonic();
     this.version++;
-    // A store that is away is expected and told in a word; anything else is a bug and is told with its stack.
-    const away = error instanceof Fault && error.reason === "STORE_UNAVAILABLE";
-    const cause = away && error.cause instanceof Error ? error.cause.message : text;
     const facts = away ? { partition: this.index, reason: cause } : { partition: this.index, err: error };
     const then = this.#state.kind === "starting" ? "waiting for it" : "serving from memory";
     this.deps.logger.warn(facts, `the store does not answer; ${then}`);

@@ -1,4 +1,5 @@
 /** Flags and variables → one frozen object, or everything that is wrong with them. */
+import { readRedisAddress } from "../domain/redis-address.js";
 import { CLIENT_VARIABLES, SETTINGS } from "./settings.js";
 import type { Config, HostPort, Setting } from "./settings.js";
 import { formatAddress, isLoopback, readValue, redactUrl } from "./values.js";
@@ -96,7 +97,22 @@ function together(config: Config, errors: string[]): string[] {
   for (const [name, needed] of NEEDS) {
     if (config[name] !== "" && config[needed] === "") errors.push(`${namedAs(name)} needs ${namedAs(needed)} as well.`);
   }
+  redisTogether(config, errors);
   return [...exposure(config, errors), ...openToPages(config)];
+}
+
+/** What is given for Redis must have a Redis to be given to, or it would be ignored in silence. */
+function redisTogether(config: Config, errors: string[]): void {
+  const address = config.store.kind === "redis" ? readRedisAddress(config.store.url) : undefined;
+  const refuseUnless = (holds: boolean, names: readonly (keyof Config)[], needed: string): void => {
+    for (const name of names) if (config[name] !== "" && !holds) errors.push(`${namedAs(name)} needs ${needed}.`);
+  };
+  refuseUnless(address?.tls === true, ["redisCa", "redisCert", "redisKey"], "a --store that begins with rediss");
+  refuseUnless(address !== undefined, ["redisPasswordFile"], "a --store in Redis");
+  const sentinels = address?.topology.kind === "sentinel";
+  refuseUnless(sentinels, ["redisSentinelPasswordFile"], "a --store that begins with redis+sentinel or rediss+sentinel");
+  if (config.redisPasswordFile !== "" && address && address.password !== "")
+    errors.push(`The password for Redis is in --store and in ${namedAs("redisPasswordFile")}: leave one of them out.`);
 }
 
 function openToPages(config: Config): string[] {
@@ -111,6 +127,8 @@ const NEEDS: readonly (readonly [keyof Config, keyof Config])[] = [
   ["jwtJwks", "jwtAudience"],
   ["jwtIssuer", "jwtJwks"],
   ["jwtAudience", "jwtJwks"],
+  ["redisCert", "redisKey"],
+  ["redisKey", "redisCert"],
   ["tlsCert", "tlsKey"],
   ["tlsKey", "tlsCert"],
   ["tlsClientCa", "tlsCert"],

@@ -20,7 +20,7 @@ export interface HostPort {
 export type StoreChoice =
   | { readonly kind: "embedded" }
   | { readonly kind: "memory" }
-  /** `url` may hold a password: show `redactUrl(url)` only. */
+  /** `url` may hold a password: show `describeRedis` of it only. */
   | { readonly kind: "redis"; readonly url: string };
 
 export interface Config {
@@ -32,6 +32,14 @@ export interface Config {
   readonly store: StoreChoice;
   readonly dataDir: string;
   readonly redisPrefix: string;
+  /** Logs that namespaces are spread over; 0 takes the number that the store has. */
+  readonly partitions: number;
+  /** Paths; empty = unset. */
+  readonly redisPasswordFile: string;
+  readonly redisSentinelPasswordFile: string;
+  readonly redisCa: string;
+  readonly redisCert: string;
+  readonly redisKey: string;
   readonly maxWatchers: number;
   /** What may be dialled beyond the default. */
   readonly egressAllow: AllowList;
@@ -159,7 +167,10 @@ export const SETTINGS: readonly Setting[] = [
     variable: "TOOLCRIB_STORE",
     fallback: "embedded",
     kind: { kind: "store" },
-    help: "Where the log is kept: embedded, memory, or redis://[user:password@]host[:port][/db] (rediss:// for TLS).",
+    help:
+      "Where the log is kept: embedded, memory, or redis://[user:password@]host[:port][/db]; " +
+      "redis+sentinel://[user:password@]host[:port],…/primary[/db] follows failovers; redis+cluster://[user:password@]host[:port],… " +
+      "is a Redis Cluster; rediss… is the same with TLS.",
   },
   {
     name: "dataDir",
@@ -176,6 +187,56 @@ export const SETTINGS: readonly Setting[] = [
     fallback: "toolcrib:",
     kind: { kind: "text", rule: PREFIX },
     help: "What every Redis key begins with; replicas of one registry share it.",
+  },
+  {
+    name: "redisPasswordFile",
+    flag: "--redis-password-file",
+    variable: "TOOLCRIB_REDIS_PASSWORD_FILE",
+    fallback: "",
+    kind: { kind: "optional", rule: PATH },
+    help: "File of the password for Redis, instead of one in --store; read at the start.",
+  },
+  {
+    name: "redisSentinelPasswordFile",
+    flag: "--redis-sentinel-password-file",
+    variable: "TOOLCRIB_REDIS_SENTINEL_PASSWORD_FILE",
+    fallback: "",
+    kind: { kind: "optional", rule: PATH },
+    help: "File of the password for the Sentinels, where they want one; read at the start.",
+  },
+  {
+    name: "redisCa",
+    flag: "--redis-ca",
+    variable: "TOOLCRIB_REDIS_CA",
+    fallback: "",
+    kind: { kind: "optional", rule: PATH },
+    help: "PEM file of the authorities that Redis's certificate is judged by, instead of the system's; read for every connection.",
+  },
+  {
+    name: "redisCert",
+    flag: "--redis-cert",
+    variable: "TOOLCRIB_REDIS_CERT",
+    fallback: "",
+    kind: { kind: "optional", rule: PATH },
+    help: "PEM file of the certificate that is shown to Redis, where it wants one; read for every connection.",
+  },
+  {
+    name: "redisKey",
+    flag: "--redis-key",
+    variable: "TOOLCRIB_REDIS_KEY",
+    fallback: "",
+    kind: { kind: "optional", rule: PATH },
+    help: "PEM file of that certificate's private key.",
+  },
+  {
+    name: "partitions",
+    flag: "--partitions",
+    variable: "TOOLCRIB_PARTITIONS",
+    fallback: "0",
+    kind: { kind: "integer", min: 0, max: LIMITS.partitions },
+    help:
+      "Logs that namespaces are spread over, fixed when a store is created: more than one lets a Redis Cluster share the work. 0 takes " +
+      "the number that the store has, and 1 for a new one.",
   },
   {
     name: "egressAllow",

@@ -1,6 +1,7 @@
 /** Reading one value of one kind: the value, or what was expected instead. */
 import { DEFAULT_NAMESPACE, SLUG_PATTERN, splitToolId, TOOL_NAME_PATTERN } from "../domain/ids.js";
 import { type AllowList, readAllowList } from "../domain/admission/egress.js";
+import { REDIS_FORMS, readRedisAddress } from "../domain/redis-address.js";
 import type { HostPort, ToolName, Kind, StoreChoice } from "./settings.js";
 
 export type Read =
@@ -106,19 +107,8 @@ function isOrigin(text: string): boolean {
 
 function readStore(text: string): Read {
   if (text === "embedded" || text === "memory") return { ok: true, value: Object.freeze({ kind: text }) };
-  if (/^rediss?:\/\//.test(text) && URL.canParse(text)) {
-    const url = new URL(text);
-    // A password with # or ? in it cuts the URL short: the host would be a part of the password.
-    const whole = url.hash === "" && url.search === "" && !/[#?]/.test(text);
-    if (whole && url.hostname !== "" && /^(\/\d{0,4})?$/.test(url.pathname)) {
-      return { ok: true, value: Object.freeze({ kind: "redis", url: text }) };
-    }
-  }
-  return {
-    ok: false,
-    expected:
-      "embedded, memory, or redis://host[:port][/db] (rediss:// for TLS), with # ? / @ in a password written as %23 %3F %2F %40",
-  };
+  if (readRedisAddress(text)) return { ok: true, value: Object.freeze({ kind: "redis", url: text }) };
+  return { ok: false, expected: `embedded, memory, ${REDIS_FORMS}` };
 }
 
 function readDestinations(text: string): Read {

@@ -112,6 +112,8 @@ export const LIMITS = {
   tokenLength: 512,
   /** HTTP/2 streams of one connection. */
   streamsPerConnection: 1_000,
+  /** Logs of one store: each replica holds a connection for each. */
+  partitions: 256,
   /** Grace of a shutdown. */
   graceMs: 10_000,
 } as const;

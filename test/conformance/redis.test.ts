@@ -151,7 +151,7 @@ describe.skipIf(missing)("redis", () => {
         await v.fill(log, 1);
         expect((await follow(log, startOf(0), 1, 10)).map((e) => e.position.revision)).toEqual([1]);
         await v.until("the end of the outage to be logged", () => logger.lines.some((l) => l.includes("back")));
-        expect(logger.lines.filter((l) => l.startsWith("warn"))).toHaveLength(1);
+        expect(logger.lines.filter((l) => l.startsWith("warn") && l.includes("cannot be reached"))).toHaveLength(1);
       } finally {
         await mortal.stop();
       }
@@ -236,7 +236,7 @@ describe.skipIf(missing)("redis", () => {
 
     test("bad settings are refused in one sentence without the password", async () => {
       const error = await opened(redis, { url: "http://user:secret-word@host" }).catch((e: unknown) => e);
-      expect(String(error)).toMatch(/must be a URL such as redis:/);
+      expect(String(error)).toMatch(/must be redis:\/\/host/);
       expect(String(error)).not.toContain("secret-word");
       await expect(opened(redis, { keyPrefix: "a{b}" })).rejects.toThrow("must not hold braces");
     });

@@ -51,6 +51,9 @@ export interface RegistryOptions {
   readonly unready?: boolean;
 }
 
+/** In what it prints when it is up, and when it waits for its store. */
+const LISTENS = /gRPC (\S+), HTTP (\S+), ops (\S+), store/;
+
 /** Started and ready; killed when the test ends. */
 export async function startRegistry(options: RegistryOptions = {}): Promise<RegistryProcess> {
   const dataDir = options.dataDir ?? (await temporaryFolder());
@@ -74,7 +77,7 @@ export async function startRegistry(options: RegistryOptions = {}): Promise<Regi
   };
   if (!options.keep) onTestFinished(async () => void (await end("SIGKILL")));
   const started = await eventually(
-    () => ({ up: /is up: gRPC (\S+), HTTP (\S+), ops (\S+), store/.exec(text), gone: child.exitCode !== null }),
+    () => ({ up: LISTENS.exec(text), gone: child.exitCode !== null }),
     (s) => s.up !== null || s.gone,
   );
   if (!started.up) throw new Error(`the registry did not start:\n${text}`);

@@ -10,7 +10,7 @@ import { emptyTables } from "./tables.js";
 
 export interface MemoryOptions {
   /** 1 if unsaid. */
-  readonly partitions?: number;
+  readonly partitions?: number | undefined;
   /** LIMITS.windowRevisions and LIMITS.windowBytes if unsaid. */
   readonly window?: Window;
   readonly logger?: Logger;

@@ -1,39 +1,37 @@
 /** The connection for requests: it comes back by itself, and until then every call fails at once. */
-import { Redis } from "ioredis";
-import type { RedisOptions } from "ioredis";
+import { Cluster } from "ioredis";
+import type { Redis } from "ioredis";
 import type { Logger } from "../../catalogue/ports.js";
 import { storeUnavailable } from "../../domain/fault.js";
-import { checkServer } from "./check.js";
+import { describeRedis, formatNode, type RedisNode } from "../../domain/redis-address.js";
+import { type CheckedServer, checkPartitions, checkServer, type Wanted } from "./check.js";
+import type { Access, Client } from "./client.js";
+import { createClient, onNode } from "./client.js";
 import type { Reply } from "./reply.js";
 import { faultOf, isReplyError } from "./reply.js";
 import type { Script } from "./script.js";
+import { MisfitError } from "./send.js";
 
 export interface ConnectionOptions {
-  /** `redis://` or `rediss://`. */
-  readonly url: string;
+  readonly access: Access;
   readonly keyPrefix: string;
-  readonly partitions: number;
+  /** Undefined takes what the store has, 1 for a new one. */
+  readonly partitions: number | undefined;
   readonly logger: Logger;
   /** A command that is not answered within this has failed. */
   readonly commandTimeoutMs: number;
   /** How long opening waits for Redis before it goes on without. */
   readonly openTimeoutMs: number;
+  /** Hears of every server that is connected to. */
+  readonly onNode: (node: RedisNode) => void;
+  /** Hears the number that the store has, when opening could not wait for it. */
+  readonly onPartitions: (count: number) => void;
 }
 
 /** Longest pause between two attempts to connect. */
 const RECONNECT_MAX_MS = 1_000;
-
-/** What both kinds of connection share. Replies come as RESP2, whose lists are the same on all versions. */
-export const COMMON_OPTIONS: RedisOptions = {
-  protocol: 2,
-  connectTimeout: 2_000,
-  enableOfflineQueue: false,
-  autoResendUnfulfilledCommands: false,
-  // A command whose connection went away is refused at once; whoever sent it decides whether to send it again.
-  maxRetriesPerRequest: 0,
-  maxLoadingRetryTime: 1_000,
-  lazyConnect: true,
-};
+/** Between two looks at a Redis that is connected and does not fit, or did not answer. */
+const RECHECK_MS = 1_000;
 
 type State =
   | { readonly kind: "connecting" }
@@ -43,23 +41,34 @@ type State =
   | { readonly kind: "closed" };
 
 export class Connection {
-  private readonly redis: Redis;
+  private readonly client: Client;
+  private readonly wanted: Wanted;
   private state: State = { kind: "connecting" };
   private outageLogged = false;
+  /** Why there is no connection. */
+  private problem: unknown = new Error("Redis has not answered yet");
+  private opening = true;
+  private recheck: NodeJS.Timeout | undefined;
   private onSettled: () => void = () => {};
+  /** What the store has; undefined until it was asked. */
+  partitions: number | undefined;
 
   constructor(private readonly options: ConnectionOptions) {
-    this.redis = new Redis(options.url, {
-      ...COMMON_OPTIONS,
-      commandTimeout: options.commandTimeoutMs,
+    const { access, keyPrefix, partitions, logger, commandTimeoutMs } = options;
+    this.wanted = { keyPrefix, user: access.address.user, partitions, logger, said: new Set() };
+    this.client = createClient(access, {
+      name: "toolcrib",
       // A peer that went away without a word is noticed by its silence, and connected to anew.
-      socketTimeout: options.commandTimeoutMs,
-      connectionName: "toolcrib",
-      retryStrategy: (times) => Math.min(50 * times, RECONNECT_MAX_MS),
+      options: { commandTimeout: commandTimeoutMs, socketTimeout: commandTimeoutMs },
+      retry: (times) => Math.min(50 * times, RECONNECT_MAX_MS),
     });
-    this.redis.on("error", (error: Error) => this.lost(error));
-    this.redis.on("close", () => this.lost(new Error("the connection was closed")));
-    this.redis.on("ready", () => void this.settle());
+    this.client.on("error", (error: Error) => this.lost(error));
+    this.client.on("close", () => {
+      // An attempt that failed has said why already.
+      if (this.state.kind === "ready") this.lost(new Error("the connection was closed"));
+    });
+    this.client.on("ready", () => void this.settle());
+    onNode(this.client, options.onNode);
   }
 
   /**
@@ -69,11 +78,12 @@ export class Connection {
   async open(): Promise<void> {
     const settled = new Promise<void>((resolve) => (this.onSettled = resolve));
     // Refused connections are told through the error event, and tried again.
-    this.redis.connect().catch(() => {});
+    this.client.connect().catch(() => {});
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, this.options.openTimeoutMs)));
     await Promise.race([settled, late]);
     clearTimeout(timer);
+    this.opening = false;
     if (this.state.kind === "refused") {
       const { refusal } = this.state;
       this.close();
@@ -104,44 +114,100 @@ export class Connection {
 
   close(): void {
     this.state = { kind: "closed" };
-    this.redis.disconnect();
+    clearTimeout(this.recheck);
+    this.client.disconnect();
   }
 
   private check(): void {
     if (this.state.kind === "closed") throw storeUnavailable(new Error("the store is closed"));
     if (this.state.kind === "refused") throw storeUnavailable(this.state.refusal);
+    // Before the number of partitions is known, a namespace could be taken for one of another partition.
+    if (this.partitions === undefined || this.client.status !== "ready") throw storeUnavailable(this.problem);
   }
 
   private async send(command: string, args: readonly (string | number | Uint8Array)[]): Promise<Reply> {
-    return (await this.redis.callBuffer(command, args.map(argument))) as Reply;
+    return (await this.client.callBuffer(command, args.map(argument))) as Reply;
   }
 
   private async settle(): Promise<void> {
+    clearTimeout(this.recheck);
     if (this.state.kind === "closed") return;
-    const { logger, keyPrefix, partitions } = this.options;
+    const { logger } = this.options;
     try {
-      await checkServer((command, args) => this.send(command, args), { keyPrefix, partitions, logger });
-      this.state = { kind: "ready" };
+      for (const server of this.servers()) await checkServer(server, this.wanted);
+      this.learned(await checkPartitions((command, args) => this.send(command, args), this.wanted));
+      this.became({ kind: "ready" });
       if (this.outageLogged) logger.info({}, "Redis is back");
       this.outageLogged = false;
     } catch (error) {
-      if (error instanceof Error && error.name === "MisfitError") {
-        this.state = { kind: "refused", refusal: error };
-        logger.error({ reason: error.message }, "this Redis cannot be used");
-      } else return this.lost(error);
+      this.settleAgain();
+      if (!(error instanceof MisfitError)) return this.lost(error);
+      const known = this.state.kind === "refused" && this.state.refusal.message === error.message;
+      this.became({ kind: "refused", refusal: error });
+      if (!known) logger.error({ reason: error.message }, "this Redis cannot be used; looking again");
     }
     this.onSettled();
+  }
+
+  private became(state: State): void {
+    if (this.state.kind !== "closed") this.state = state;
+  }
+
+  /** Whoever changes what was wrong, an operator with an ACL rule for one, does not close our connection. */
+  private settleAgain(): void {
+    clearTimeout(this.recheck);
+    if (this.state.kind === "closed") return;
+    this.recheck = setTimeout(() => {
+      if (this.client.status === "ready") void this.settle();
+    }, RECHECK_MS);
+    this.recheck.unref();
+  }
+
+  private learned(count: number): void {
+    const begunWith = this.partitions ?? (this.opening ? count : (this.options.partitions ?? 1));
+    if (begunWith !== count) {
+      this.options.onPartitions(count);
+      throw new MisfitError(`the store has ${count} partitions and this replica began with ${begunWith}: it has to start again`);
+    }
+    this.partitions = count;
+  }
+
+  /** Those whose settings matter: of a Cluster, every primary. */
+  private servers(): CheckedServer[] {
+    const { client } = this;
+    if (client instanceof Cluster) return client.nodes("master").map(serverOf);
+    return [{ ...serverOf(client), name: describeRedis(this.options.access.address) }];
   }
 
   /** Logged once per outage; ioredis reports every attempt. The message of its errors never holds the password. */
   private lost(error: unknown): void {
     if (this.state.kind === "closed") return;
     this.state = { kind: "connecting" };
+    this.problem = error;
     if (this.outageLogged) return;
     this.outageLogged = true;
-    const reason = error instanceof Error ? error.message : String(error);
-    this.options.logger.warn({ reason }, "Redis cannot be reached; trying again");
+    const facts = { redis: describeRedis(this.options.access.address), reason: reasonOf(error) };
+    this.options.logger.warn(
+      facts,
+      /^(WRONGPASS|NOAUTH)/.test(facts.reason)
+        ? "Redis does not take the user or password of --store; trying again"
+        : "Redis cannot be reached; trying again",
+    );
   }
+}
+
+function serverOf(redis: Redis): CheckedServer {
+  return {
+    name: formatNode({ host: redis.options.host ?? "", port: redis.options.port ?? 0 }),
+    send: async (command, args) => (await redis.callBuffer(command, [...args])) as Reply,
+  };
+}
+
+/** A Cluster says only that no node could be asked; why is a level deeper. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { lastNodeError } = error as { lastNodeError?: unknown };
+  return lastNodeError instanceof Error ? `${error.message} ${lastNodeError.message}` : error.message;
 }
 
 export function argument(value: string | number | Uint8Array): string | number | Buffer {

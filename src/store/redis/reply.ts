@@ -46,6 +46,9 @@ const AWAY = new Set([
   "NOPERM",
 ]);
 
+/** What is denied to the caller of a script has no word of its own. */
+const DENIED_IN_SCRIPT = /^ERR (The user executing the script can't|ACL failure in script)/;
+
 /**
  * What a failed command means for the caller: STORE_FULL, STORE_UNAVAILABLE, or the error itself where a command was
  * wrong, which is a bug of this program.
@@ -59,7 +62,7 @@ export function faultOf(error: unknown): unknown {
       retryAfterMs: 10_000,
       cause: error,
     });
-  return AWAY.has(word) ? storeUnavailable(error) : error;
+  return AWAY.has(word) || DENIED_IN_SCRIPT.test(error.message) ? storeUnavailable(error) : error;
 }
 
 export function isReplyError(error: unknown, word: string): boolean {

@@ -30,4 +30,5 @@ export const SCRIPTS = {
   blobSweep: script(read("blob-sweep")),
   notePut: script(read("note-put")),
   noteRemove: script(read("note-remove")),
+  rights: script(read("rights")),
 } as const;

@@ -1,11 +1,11 @@
 /** Waiting for new entries, on connections of their own: a blocked one can serve nothing else. */
-import { Redis } from "ioredis";
 import type { Entry, PollResult } from "../../catalogue/ports.js";
 import { storeUnavailable } from "../../domain/fault.js";
 import type { RelistCause } from "../../domain/fault.js";
 import type { Position } from "../../domain/revision.js";
 import { POLL_WAIT_MS, entryOf } from "../prepare.js";
-import { COMMON_OPTIONS } from "./connection.js";
+import type { Access, Client } from "./client.js";
+import { createClient } from "./client.js";
 import { entryRowOf, HEAD_FIELDS, parseHead } from "./entries.js";
 import type { PartitionKeys } from "./keys.js";
 import type { Reply } from "./reply.js";
@@ -21,12 +21,12 @@ const NOW = 0;
  * nothing of a broken connection is ever sent again.
  */
 export class Tail {
-  private readonly idle: Redis[] = [];
-  private readonly busy = new Set<Redis>();
+  private readonly idle: Client[] = [];
+  private readonly busy = new Set<Client>();
   private closed = false;
 
   constructor(
-    private readonly url: string,
+    private readonly access: Access,
     private readonly partition: number,
     private readonly keys: PartitionKeys,
   ) {}
@@ -58,20 +58,21 @@ export class Tail {
     for (const redis of [...this.idle, ...this.busy]) redis.disconnect();
   }
 
-  private takeIdle(): Redis | undefined {
+  private takeIdle(): Client | undefined {
     for (let redis = this.idle.pop(); redis; redis = this.idle.pop()) if (redis.status === "ready") return redis;
     return undefined;
   }
 
-  private connection(): Redis {
-    const redis = new Redis(this.url, {
-      ...COMMON_OPTIONS,
-      connectionName: "toolcrib-tail",
-      blockingTimeout: POLL_WAIT_MS + GRACE_MS,
-      blockingTimeoutGrace: GRACE_MS,
-      // Covers what the blocking timeout does not: a peer that accepts the connection and then says nothing.
-      socketTimeout: POLL_WAIT_MS + GRACE_MS,
-      retryStrategy: null,
+  private connection(): Client {
+    const redis = createClient(this.access, {
+      name: "toolcrib-tail",
+      options: {
+        blockingTimeout: POLL_WAIT_MS + GRACE_MS,
+        blockingTimeoutGrace: GRACE_MS,
+        // Covers what the blocking timeout does not: a peer that accepts the connection and then says nothing.
+        socketTimeout: POLL_WAIT_MS + GRACE_MS,
+      },
+      retry: null,
     });
     // The poll that uses it hears of the failure; an idle one is replaced.
     redis.on("error", () => redis.disconnect());
@@ -79,12 +80,12 @@ export class Tail {
     return redis;
   }
 
-  private forget(redis: Redis): void {
+  private forget(redis: Client): void {
     const at = this.idle.indexOf(redis);
     if (at >= 0) this.idle.splice(at, 1);
   }
 
-  private async read(redis: Redis, after: Position, limit: number): Promise<PollResult> {
+  private async read(redis: Client, after: Position, limit: number): Promise<PollResult> {
     const first = await this.entriesAfter(redis, after, limit, POLL_WAIT_MS);
     if (first) return first;
     const head = parseHead(listOf((await redis.callBuffer("HMGET", this.keys.head, ...HEAD_FIELDS)) as Reply));
@@ -98,7 +99,7 @@ export class Tail {
 
   /** Undefined when there is nothing after it. Redis reads past a trimmed id without a word, so each link is compared. */
   private async entriesAfter(
-    redis: Redis,
+    redis: Client,
     after: Position,
     limit: number,
     waitMs: number,

@@ -25,7 +25,7 @@ test.each([
   ["etcd", "must be memory, embedded, or a redis:// or rediss:// URL, not 'etcd'"],
   ["", "not ''"],
   ["http://user:secret-word@host", "not the given one"],
-  ["redis:", "must be a URL such as redis://127.0.0.1:6379"],
+  ["redis:", "must be redis://host[:port][/db]"],
 ])("the setting %j is refused in one sentence", async (setting, sentence) => {
   await expect(openStore(setting, parts)).rejects.toThrow(sentence);
 });
