@@ -1,15 +1,18 @@
 /** The heart of a replica without its listeners: catalogue, loader, keeper, and what they need of the world. */
-import type { RegistryObserver } from "./catalogue/observer.js";
 import type { Blob, Clock, Entry, Logger, Random, Store } from "./catalogue/ports.js";
 import { Registry } from "./catalogue/registry.js";
 import type { Config } from "./config/settings.js";
 import type { EgressPolicy } from "./domain/admission/egress.js";
 import { LIMITS } from "./domain/limits.js";
 import { type GaugeDeps } from "./ops/gauges.js";
+import { createNotices } from "./notices.js";
 import { createMetrics, type Metrics } from "./ops/metrics.js";
 import { createClaims } from "./probe/claims.js";
 import { createIntake } from "./probe/intake.js";
 import { createKeeper, type Keeper } from "./probe/keeper.js";
+import { observerOf } from "./observer.js";
+import { createPanic } from "./probe/panic.js";
+import { createSlots } from "./probe/slots.js";
 import { createWatchCodec } from "./rpc/watch-codec.js";
 import { createDefinitions } from "./schemas/definitions.js";
 import { createLister } from "./schemas/lister.js";
@@ -51,6 +54,8 @@ export function assemble(
   const { clock, random, log: logger, version } = world;
   const metrics = createMetrics(version);
   const upstream = createUpstream({ clock, logger, version, policy, resolve: world.resolve, credentials });
+  const panic = createPanic({ clock, logger, onChange: (on) => metrics.panic.set(on ? 1 : 0) });
+  const notices = createNotices(() => registry, panic, clock);
   let prime: (namespace: string, blobs: readonly Blob[]) => void = () => undefined;
   const registry = new Registry({
     deps: {
@@ -64,7 +69,7 @@ export function assemble(
     clock,
     random,
     watchCodec: createWatchCodec(stubCodec),
-    observer: observerOf(metrics),
+    observer: observerOf(metrics, notices),
     ring: { revisions: LIMITS.windowRevisions, bytes: LIMITS.windowBytes },
     maxWatchers: config.maxWatchers,
   });
@@ -74,7 +79,8 @@ export function assemble(
   prime = (namespace, blobs) => definitions.prime(namespace, blobs);
   // The lister tells the intake, and the intake may ask the lister again: one of the two has to be named before it is.
   const relist: ReturnType<typeof createLister>["relist"] = (ns, id) => lister.relist(ns, id);
-  const intake = createIntake({ writer: registry.listings, records: directory, relist, clock, random, logger });
+  const heard: Keeper["heard"] = (...said) => keeper.heard(...said);
+  const intake = createIntake({ writer: registry.listings, records: directory, relist, heard, clock, random, logger });
   const lister = createLister({
     upstream,
     directory,
@@ -92,8 +98,30 @@ export function assemble(
   registry.useLoader(loader);
   registry.useRefresher(relist);
   const claims = createClaims({ notesOf: (ns) => storeOf(ns).notes, replicaId: random.id(), clock, random, logger });
-  const keeper = createKeeper({ records: directory, relist, upstream, claims, clock, random, logger });
-  follow(registry, keeper, intake);
+  const keeper = createKeeper({
+    records: directory,
+    relist,
+    upstream,
+    claims,
+    writer: registry.listings,
+    panic,
+    slots: createSlots(LIMITS.probesAtOnce),
+    rules: {
+      intervalMs: config.probeInterval,
+      timeoutMs: config.probeTimeout,
+      fall: config.probeFall,
+      rise: config.probeRise,
+    },
+    onLook: (verdict, tookMs) => {
+      metrics.probes.inc({ verdict });
+      metrics.probeDuration.observe(tookMs / 1_000);
+    },
+    clock,
+    random,
+    logger,
+  });
+  registry.useHealth(keeper.health, notices.of);
+  follow(registry, keeper, intake, metrics);
   const stopping = new AbortController();
   return {
     registry,
@@ -119,8 +147,12 @@ function follow(
   registry: Registry,
   keeper: Keeper,
   intake: { forget(namespace: string, serverId: string): void },
+  metrics: Metrics,
 ): void {
-  registry.onEntry(({ change: { namespace, serverId, header } }: Entry) => {
+  registry.onEntry(({ change }: Entry) => {
+    const { namespace, serverId, header } = change;
+    if (header && change.availabilityBefore !== null && change.availabilityBefore !== header.availability)
+      metrics.availabilityChanges.inc({ to: header.availability });
     keeper.servers([{ namespace, serverId }]);
     if (!header) intake.forget(namespace, serverId);
   });
@@ -159,28 +191,5 @@ function directoryOf(registry: Registry): Directory {
       return undefined;
     },
     stale: (namespace) => registry.partitionOf(namespace).stale,
-  };
-}
-
-function observerOf(metrics: Metrics): RegistryObserver {
-  // Gauges of a replica are sums over its partitions, each of which is swept by itself.
-  const held = new Set<number>();
-  const live = new Map<number, number>();
-  return {
-    commit: (result) => metrics.commits.inc({ result }),
-    registered: (outcome) => metrics.registers.inc({ outcome }),
-    relist: (cause) => metrics.relists.inc({ cause }),
-    blobsSwept: (count) => metrics.blobsSwept.inc(count),
-    renewed: (state) => metrics.leaseRenewals.inc({ state }),
-    swept: (partition, { decision, leases, due, expired }) => {
-      metrics.sweeps.inc({ result: decision.brake === "on" ? decision.reason : "ok" });
-      // A brake that holds nothing back is no news.
-      if (decision.brake === "on" && due > 0) held.add(partition);
-      else held.delete(partition);
-      metrics.brakeEngaged.set(held.size > 0 ? 1 : 0);
-      live.set(partition, leases);
-      metrics.leasesLive.set([...live.values()].reduce((sum, count) => sum + count, 0));
-      metrics.leaseExpirations.inc(expired);
-    },
   };
 }

@@ -1,16 +1,22 @@
 import { serverKey } from "../domain/ids.js";
 import { LIMITS } from "../domain/limits.js";
-import type { Condition, ServerHeader, ServerRecord } from "../domain/server.js";
+import {
+  type Availability,
+  BREAKER_CLOSED,
+  type Condition,
+  type PublishedBreaker,
+  type ServerHeader,
+  type ServerRecord,
+} from "../domain/server.js";
 import type { Clock, Logger } from "./ports.js";
 import { withCondition } from "./register/header.js";
+import type { ConditionFact, SeenHealth } from "./writer-port.js";
 import type { Decision, Writes } from "./writes.js";
 
-/** What somebody saw of a server just now. */
+/** What somebody saw of a server just now. Parts that nobody speaks of stay as they are. */
 export interface Seen {
-  readonly reachable: Condition["status"];
-  readonly listed: Condition["status"];
-  readonly reason: string;
-  readonly message: string;
+  readonly listed?: ConditionFact;
+  readonly health?: SeenHealth;
 }
 
 /** A sight, and the registration that it is of: it says nothing about a newer one. */
@@ -46,19 +52,27 @@ export class ConditionPublisher {
   publish(namespace: string, serverId: string, seen: Seen): void {
     const key = serverKey(namespace, serverId);
     const slot = this.#slots.get(key);
-    const record = this.writesOf(namespace).partition.live().history.server(namespace, serverId)?.record;
-    const waiting = { ...seen, registration: registrationOf(record) };
+    const record = this.#record(namespace, serverId);
+    const registration = registrationOf(record);
     if (slot) {
-      slot.waiting = waiting;
+      const before = slot.waiting?.registration === registration ? slot.waiting : undefined;
+      slot.waiting = { ...before, ...seen, registration };
       return;
     }
-    const fresh: Slot = { waiting };
+    // The common case: every look at a healthy server says what everybody knows.
+    if (record && !headerAfter(record, seen, 0)) return;
+    const fresh: Slot = { waiting: { ...seen, registration } };
     this.#slots.set(key, fresh);
     void this.#run(key, namespace, serverId, fresh);
   }
 
   stop(): void {
     this.#stop.abort();
+  }
+
+  #record(namespace: string, serverId: string): ServerRecord | undefined {
+    const { partition } = this.writesOf(namespace);
+    return partition.state.kind === "starting" ? undefined : partition.live().history.server(namespace, serverId)?.record;
   }
 
   /** Publishes until nothing has waited for a whole interval; then the server's slot is given up. */
@@ -93,16 +107,52 @@ export class ConditionPublisher {
   }
 }
 
-/** The header after a sight; undefined when nothing that is published would change. */
+/** Held by health alone, and said only while they hold. */
+const PASSING: ReadonlySet<Condition["type"]> = new Set(["AuthRequired", "Slow", "Flapping", "Draining"]);
+
+/** The header after a sight; undefined when nothing that is published would change. Nobody looks at an isolated server. */
 function headerAfter(record: ServerRecord, seen: Seen, nowMs: number): ServerHeader | undefined {
   const { header } = record;
-  const facts = { reason: seen.reason, message: seen.message, sinceMs: nowMs };
-  const reachable = withCondition(header.conditions, { type: "Reachable", status: seen.reachable, ...facts });
-  const conditions = withCondition(reachable, { type: "Listed", status: seen.listed, ...facts });
-  const availability = seen.reachable === "true" ? "available" : "unavailable";
-  const same =
-    availability === header.availability &&
-    conditions.length === header.conditions.length &&
-    conditions.every((c, i) => c.status === header.conditions[i]?.status && c.reason === header.conditions[i]?.reason);
-  return same ? undefined : { ...header, conditions, availability };
+  if (header.breaker.kind === "isolated") return undefined;
+  const { health } = seen;
+  const next: ServerHeader = {
+    ...header,
+    conditions: conditionsAfter(header.conditions, seen, nowMs),
+    ...(health && {
+      availability: health.availability,
+      breaker: breakerAfter(header.breaker, health, nowMs),
+      instances: instancesAfter(header.instances, health.instances),
+    }),
+  };
+  return samePublished(header, next) ? undefined : next;
+}
+
+function conditionsAfter(before: readonly Condition[], seen: Seen, nowMs: number): readonly Condition[] {
+  const facts = [...(seen.listed ? [seen.listed] : []), ...(seen.health?.conditions ?? [])];
+  const held = new Set(facts.map((f) => f.type));
+  const kept = seen.health ? before.filter((c) => !PASSING.has(c.type) || held.has(c.type)) : before;
+  return facts.reduce((conditions, fact) => withCondition(conditions, { ...fact, sinceMs: nowMs }), kept);
+}
+
+function breakerAfter(before: PublishedBreaker, { open }: SeenHealth, nowMs: number): PublishedBreaker {
+  if (!open) return BREAKER_CLOSED;
+  return { kind: "open", sinceMs: before.kind === "open" ? before.sinceMs : nowMs, ...open };
+}
+
+function instancesAfter(instances: ServerHeader["instances"], seen: ReadonlyMap<string, Availability>) {
+  return instances.map((instance) => {
+    const availability = seen.get(instance.instanceId) ?? instance.availability;
+    return availability === instance.availability ? instance : { ...instance, availability };
+  });
+}
+
+/** When the next trial is due moves on with every failed one, and is no news by itself. */
+function samePublished(a: ServerHeader, b: ServerHeader): boolean {
+  return (
+    a.availability === b.availability &&
+    a.breaker.kind === b.breaker.kind &&
+    a.conditions.length === b.conditions.length &&
+    a.conditions.every((c, i) => c.status === b.conditions[i]?.status && c.reason === b.conditions[i]?.reason) &&
+    a.instances.every((instance, i) => instance.availability === b.instances[i]?.availability)
+  );
 }

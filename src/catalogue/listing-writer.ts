@@ -1,12 +1,12 @@
-import type { ServerRecord, Tool } from "../domain/server.js";
+import { BREAKER_CLOSED, type ServerRecord, type Tool } from "../domain/server.js";
 import type { ConditionPublisher } from "./conditions.js";
 import type { Deps } from "./deps.js";
 import type { Blob } from "./ports.js";
 import { withKnown } from "./register/known.js";
 import { listedSet } from "./register/listed.js";
-import { answered } from "./register/prepare.js";
+import { answered, nowListed } from "./register/prepare.js";
 import type { Listing } from "./upstream-port.js";
-import type { ListingOutcome, ListingWriter } from "./writer-port.js";
+import type { ConditionFact, ListingOutcome, ListingWriter, SeenHealth } from "./writer-port.js";
 import type { Decision, WriteResult, Writes } from "./writes.js";
 
 /** Commits what listings say, whichever replica found it, by compare-and-set on the revision they were asked at. */
@@ -31,8 +31,7 @@ export class CatalogueListingWriter implements ListingWriter {
           rejected: set.rejected,
           rejectedCount: set.rejectedCount,
           pending: false,
-          availability: "available" as const,
-          conditions: answered(record, this.deps.now()),
+          ...afterListing(record, this.deps.now()),
           protocolVersion: listing.protocolVersion,
           listedAtMs: listing.receivedAtMs,
         };
@@ -52,16 +51,13 @@ export class CatalogueListingWriter implements ListingWriter {
     const record = writes.partition.live().history.server(namespace, serverId)?.record;
     if (record?.header.source !== "declared") return "gone";
     const listed = new Map(listing.tools.map((t) => [t.name, t]));
-    const wrong = record.tools.filter(
-      (t) => t.digestDeclared && listed.has(t.name) && listed.get(t.name)?.digest !== t.digest,
-    );
     await this.#keepDefinitions(
       writes,
       namespace,
       record,
       listing.tools.map((t) => ({ digest: t.digest, bytes: t.definition, fetchedAtMs: listing.receivedAtMs })),
     );
-    const outcome = outcomeOf(
+    return outcomeOf(
       await writes.write(namespace, serverId, (now): Decision<ListingOutcome> => {
         if (now?.header.source !== "declared") return keep("gone");
         if (now.revision !== basedOn) return keep("conflict");
@@ -74,21 +70,14 @@ export class CatalogueListingWriter implements ListingWriter {
         };
       }),
     );
-    if (wrong.length > 0 && outcome !== "conflict") await this.#reportMismatch(namespace, serverId, wrong);
-    return outcome;
   }
 
-  async condition(
-    namespace: string,
-    serverId: string,
-    seen: { readonly reachable: boolean; readonly listed: boolean; readonly reason: string; readonly message: string },
-  ): Promise<void> {
-    this.conditions.publish(namespace, serverId, {
-      reachable: seen.reachable ? "true" : "false",
-      listed: seen.listed ? "true" : "false",
-      reason: seen.reason,
-      message: seen.message,
-    });
+  listed(namespace: string, serverId: string, fact: ConditionFact): void {
+    this.conditions.publish(namespace, serverId, { listed: fact });
+  }
+
+  health(namespace: string, serverId: string, seen: SeenHealth): void {
+    this.conditions.publish(namespace, serverId, { health: seen });
   }
 
   /** Fills in what the registrant did not say: the digest and the size, never its words. */
@@ -104,16 +93,6 @@ export class CatalogueListingWriter implements ListingWriter {
     );
   }
 
-  async #reportMismatch(namespace: string, serverId: string, wrong: readonly Tool[]): Promise<void> {
-    const names = wrong.slice(0, 3).map((t) => t.name);
-    this.conditions.publish(namespace, serverId, {
-      reachable: "true",
-      listed: "false",
-      reason: "DIGEST_MISMATCH",
-      message: `the server sends other definitions than registered for ${wrong.length} tools, such as ${names.join(", ")}`,
-    });
-  }
-
   /** Before the commit that names them. Those that the server's record names already were kept before that one. */
   async #keepDefinitions(
     writes: Writes,
@@ -127,6 +106,16 @@ export class CatalogueListingWriter implements ListingWriter {
     await writes.partition.deps.store.blobs.put(namespace, fresh);
     this.deps.onDefinitions(namespace, fresh);
   }
+}
+
+/**
+ * A list shows that the server is there, which counts for one that was never seen; whether one that was down is up again is for
+ * its probes to say.
+ */
+function afterListing(record: ServerRecord, nowMs: number) {
+  const { header } = record;
+  if (!header.pending || header.breaker.kind === "isolated") return { conditions: nowListed(header.conditions, nowMs) };
+  return { availability: "available" as const, breaker: BREAKER_CLOSED, conditions: answered(record, nowMs) };
 }
 
 function keep(value: ListingOutcome): Decision<ListingOutcome> {

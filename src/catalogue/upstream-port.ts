@@ -33,21 +33,29 @@ export type UpstreamErrorKind =
   | "connect"
   | "timeout"
   | "http"
+  /** HTTP 502, 503 or 504: what stands before the server says that it is not there. */
+  | "away"
+  /** HTTP 429. */
+  | "throttled"
   /** The server wants credentials, or others than it was shown. */
   | "auth"
   /** The credential that was named is not to be had, or must not be shown to this server. */
   | "credential"
   /** The list is private, and its registrant has not said that it may be shared. */
   | "private-list"
+  /** A JSON-RPC error. */
+  | "rpc"
   | "protocol"
   | "too-large";
 
-/** Why a server could not be listed. `message` is fit for operators and holds no secrets. */
+/** Why a server could not be asked. `message` is fit for operators and holds no secrets. */
 export class UpstreamError extends Error {
   constructor(
     readonly kind: UpstreamErrorKind,
     message: string,
     cause?: unknown,
+    /** The server's own `Retry-After`. */
+    readonly retryAfterMs?: number,
   ) {
     super(message, { cause });
     this.name = "UpstreamError";
@@ -102,6 +110,11 @@ export interface Upstream {
     credential?: CredentialUse,
     transport?: Transport,
   ): Promise<void>;
+  /**
+   * Looks whether the server answers: `server/discover` of 2026-07-28, `ping` of the older eras, or the handshake where there was
+   * none. Rejects with UpstreamError; a server that does not know `ping` answers all the same.
+   */
+  probe(dial: Dial, signal: AbortSignal): Promise<void>;
   /** Whether egress allows dialling it; undefined = yes, else a sentence saying what to set. */
   refusal(endpoint: string): string | undefined;
   /** Why this credential may not be shown to this endpoint; undefined = it may. Unknown and foreign ones read alike. */

@@ -1,23 +1,37 @@
-/** The writes that listings lead to, as `probe` calls them. Implemented by the catalogue's use-cases. */
+/** The writes that looks and listings lead to, as `probe` calls them. Implemented by the catalogue's use-cases. */
+import type { ConditionFact } from "../domain/health/sight.js";
+import type { Availability } from "../domain/server.js";
 import type { Listing } from "./upstream-port.js";
+
+export type { ConditionFact };
 
 export type ListingOutcome = "committed" | "unchanged" | "gone" | "conflict";
 
-export interface ListingWriter {
+/** What the health of a server's instances adds up to, for everybody to see. */
+export interface SeenHealth {
+  /** `Reachable` is as it was unless it is said; the passing ones that are not said do not hold. */
+  readonly conditions: readonly ConditionFact[];
+  readonly availability: Availability;
+  /** Undefined: the breaker is closed. `untilMs` is since the epoch. */
+  readonly open: { readonly untilMs: number; readonly attempt: number } | undefined;
+  /** By instance_id; those that are not named stay as they are. */
+  readonly instances: ReadonlyMap<string, Availability>;
+}
+
+export interface HealthWriter {
+  /** Coalesced to one revision per server and LIMITS.conditionEveryMs; none when nothing published would change. */
+  health(namespace: string, serverId: string, seen: SeenHealth): void;
+}
+
+export interface ListingWriter extends HealthWriter {
   /**
    * Makes the listing the introspected server's set, by compare-and-set on `basedOn` (the server's revision when the
-   * listing was asked for); puts definitions first. Clears pending and sets Reachable and Listed.
+   * listing was asked for); puts definitions first. Clears pending and sets Listed; for a server that was pending also that it is
+   * there.
    */
   commitListing(namespace: string, serverId: string, listing: Listing, basedOn: number): Promise<ListingOutcome>;
-  /**
-   * For a declared server: fills in digests that the registrant did not give, by compare-and-set; tools whose declared
-   * digest is not the listed one are reported as condition Listed=false, DIGEST_MISMATCH (Renew then answers REGISTER_AGAIN).
-   */
+  /** For a declared server: fills in digests that the registrant did not give, by compare-and-set. */
   learn(namespace: string, serverId: string, listing: Listing, basedOn: number): Promise<ListingOutcome>;
-  /** Publishes reachability and availability; coalesced to one revision per server and LIMITS.conditionEveryMs. */
-  condition(
-    namespace: string,
-    serverId: string,
-    seen: { readonly reachable: boolean; readonly listed: boolean; readonly reason: string; readonly message: string },
-  ): Promise<void>;
+  /** Publishes whether the list could be read; coalesced like `health`. Renew answers REGISTER_AGAIN while it is DIGEST_MISMATCH. */
+  listed(namespace: string, serverId: string, fact: ConditionFact): void;
 }

@@ -1,5 +1,6 @@
 /** Every setting of the registry, once: parsing, `--help` and the README's table are made from this table. */
 import type { AllowList } from "../domain/admission/egress.js";
+import { PROBE_LIMITS, PROBE_RULES } from "../domain/health/probing.js";
 import { LIMITS } from "../domain/limits.js";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
@@ -41,6 +42,11 @@ export interface Config {
   readonly redisCert: string;
   readonly redisKey: string;
   readonly maxWatchers: number;
+  /** How servers are probed where they do not ask for something else; times in ms. */
+  readonly probeInterval: number;
+  readonly probeTimeout: number;
+  readonly probeFall: number;
+  readonly probeRise: number;
   /** What may be dialled beyond the default. */
   readonly egressAllow: AllowList;
   /** Definitions to have in memory before anybody asks. */
@@ -271,6 +277,38 @@ export const SETTINGS: readonly Setting[] = [
     fallback: String(LIMITS.watchers),
     kind: { kind: "integer", min: 1, max: 1_000_000 },
     help: "Open watches of this replica; each holds about 10 KB.",
+  },
+  {
+    name: "probeInterval",
+    flag: "--probe-interval",
+    variable: "TOOLCRIB_PROBE_INTERVAL",
+    fallback: String(PROBE_RULES.intervalMs),
+    kind: { kind: "integer", min: 100, max: PROBE_LIMITS.intervalMs.max },
+    help: "Milliseconds between two probes of a server that answers; a server may ask for another pace when it registers.",
+  },
+  {
+    name: "probeTimeout",
+    flag: "--probe-timeout",
+    variable: "TOOLCRIB_PROBE_TIMEOUT",
+    fallback: String(PROBE_RULES.timeoutMs),
+    kind: { kind: "integer", min: PROBE_LIMITS.timeoutMs.min, max: PROBE_LIMITS.timeoutMs.max },
+    help: "Milliseconds that a probe may take.",
+  },
+  {
+    name: "probeFall",
+    flag: "--probe-fall",
+    variable: "TOOLCRIB_PROBE_FALL",
+    fallback: String(PROBE_RULES.fall),
+    kind: { kind: "integer", min: PROBE_LIMITS.fall.min, max: PROBE_LIMITS.fall.max },
+    help: "Failed probes in a row that call a server down.",
+  },
+  {
+    name: "probeRise",
+    flag: "--probe-rise",
+    variable: "TOOLCRIB_PROBE_RISE",
+    fallback: String(PROBE_RULES.rise),
+    kind: { kind: "integer", min: PROBE_LIMITS.rise.min, max: PROBE_LIMITS.rise.max },
+    help: "Good probes in a row that call a server up again.",
   },
   {
     name: "graceMs",

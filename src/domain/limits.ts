@@ -101,6 +101,8 @@ export const LIMITS = {
   bookmarkMs: 10_000,
   /** A published condition of one server at most this often. */
   conditionEveryMs: 10_000,
+  /** Probes under way at once, over all servers of a replica. */
+  probesAtOnce: 64,
   /** An unreferenced definition goes after this. */
   blobKeepMs: 24 * 3_600_000,
   /** Pace of listing an introspected server when it names none, and the clamp on what it names. */

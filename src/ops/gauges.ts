@@ -36,13 +36,23 @@ function look({ registry, metrics, kept: keptNow, onReady }: GaugeDeps): void {
   let tools = 0;
   let servers = 0;
   let namespaces = 0;
+  let unavailable = 0;
+  const breakers = { closed: 0, open: 0, isolated: 0 };
   for (const { state } of registry.partitions) {
     if (state.kind === "starting") continue;
     const { history } = state.kind === "growing" ? state.old : state.live;
     tools += history.toolCount;
     servers += history.serverCount;
-    for (const ns of history.namespaces.values()) if (ns.ordered.length > 0) namespaces++;
+    for (const ns of history.namespaces.values()) {
+      if (ns.ordered.length > 0) namespaces++;
+      for (const { record } of ns.ordered) {
+        breakers[record.header.breaker.kind]++;
+        if (record.header.availability === "unavailable") unavailable++;
+      }
+    }
   }
+  for (const [state, count] of Object.entries(breakers)) metrics.breakers.set({ state }, count);
+  metrics.serversUnavailable.set(unavailable);
   metrics.catalogueTools.set(tools);
   metrics.catalogueServers.set(servers);
   metrics.catalogueNamespaces.set(namespaces);

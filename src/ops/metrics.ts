@@ -81,9 +81,13 @@ export function createMetrics(version: string) {
 
     upstreamListings: counter("upstream_listings_total", "Walks of tools/list, by result.", ["result"]),
     upstreamListingDuration: histogram("upstream_listing_duration_seconds", "Time of a whole walk of tools/list."),
-    serversKept: gauge("servers_kept", "Introspected servers that this replica looks after, or stands by for.", [
-      "state",
-    ]),
+    serversKept: gauge("servers_kept", "Servers that this replica looks after, or stands by for.", ["state"]),
+    probes: counter("probes_total", "Looks at instances of servers, by verdict.", ["verdict"]),
+    probeDuration: histogram("probe_duration_seconds", "Time of one look at an instance."),
+    breakers: gauge("servers_breaker", "Servers in the catalogue by the state of their breaker.", ["state"]),
+    serversUnavailable: gauge("servers_unavailable", "Servers in the catalogue whose tools are unavailable."),
+    availabilityChanges: counter("availability_changes_total", "Published changes of a server's availability.", ["to"]),
+    panic: gauge("panic", "1 while most servers went bad at once and conditions are frozen."),
 
     leasesLive: gauge("leases_live", "Leases in the store, as of the last sweep."),
     leaseRenewals: counter("lease_renewals_total", "Leases asked to be renewed, by answer.", ["state"]),

@@ -7,14 +7,15 @@ export const CLAIM_TTL_MS = 15_000;
 export interface Claims {
   /**
    * Tries for the claim until `signal` aborts. Whenever it is held, runs `work` with a signal that aborts as soon as the
-   * claim is lost or cannot be renewed; the claim is let go when the work ends. A store that cannot be asked means not
+   * claim is lost or cannot be renewed; the claim is let go when the work ends. `stillHeld` says no as soon as the claim may have run
+   * out, even before that: a process that slept wakes up with work whose time is over. A store that cannot be asked means not
    * held. Never rejects; resolves after `work` has ended and the claim is released.
    */
   whileHeld(
     namespace: string,
     key: string,
     signal: AbortSignal,
-    work: (held: AbortSignal) => Promise<void>,
+    work: (held: AbortSignal, stillHeld: () => boolean) => Promise<void>,
   ): Promise<void>;
 }
 
@@ -56,13 +57,21 @@ export function createClaims(deps: ClaimsDeps): Claims {
   }
 
   /** Renews until the claim is lost or the signal aborts; answers the last version, or undefined if lost. */
-  async function keep(notes: Notes, key: string, taken: number, signal: AbortSignal): Promise<number | undefined> {
+  async function keep(
+    notes: Notes,
+    key: string,
+    taken: number,
+    signal: AbortSignal,
+    renewed: (askedMs: number) => void,
+  ): Promise<number | undefined> {
     let version = taken;
     while (true) {
       await clock.sleep(renewMs, signal);
       if (signal.aborted) return version;
+      const askedMs = clock.monotonic();
       const next = await ask(key, () => notes.put(key, me, ttlMs, version));
       if (next === undefined) return undefined;
+      renewed(askedMs);
       version = next;
     }
   }
@@ -71,15 +80,21 @@ export function createClaims(deps: ClaimsDeps): Claims {
     notes: Notes,
     key: string,
     taken: number,
+    askedMs: number,
     signal: AbortSignal,
-    work: (held: AbortSignal) => Promise<void>,
+    work: (held: AbortSignal, stillHeld: () => boolean) => Promise<void>,
   ): Promise<void> {
     const lost = new AbortController();
     const ended = new AbortController();
-    const working = work(AbortSignal.any([signal, lost.signal]))
+    // Counted from before the store was asked: it may have counted from then, too.
+    let sinceMs = askedMs;
+    const stillHeld = () => !lost.signal.aborted && clock.monotonic() - sinceMs < ttlMs;
+    const working = work(AbortSignal.any([signal, lost.signal]), stillHeld)
       .catch((err: unknown) => logger.error({ claim: key, err }, "work under a claim failed"))
       .finally(() => ended.abort());
-    const version = await keep(notes, key, taken, AbortSignal.any([signal, ended.signal]));
+    const version = await keep(notes, key, taken, AbortSignal.any([signal, ended.signal]), (atMs) => {
+      sinceMs = atMs;
+    });
     lost.abort();
     await working;
     if (version !== undefined) await ask(key, () => notes.remove(key, version));
@@ -89,8 +104,9 @@ export function createClaims(deps: ClaimsDeps): Claims {
     async whileHeld(namespace, key, signal, work) {
       const notes = notesOf(namespace);
       while (!signal.aborted) {
+        const askedMs = clock.monotonic();
         const taken = await take(notes, key);
-        if (taken !== undefined) await hold(notes, key, taken, signal, work);
+        if (taken !== undefined) await hold(notes, key, taken, askedMs, signal, work);
         if (signal.aborted) return;
         await clock.sleep(renewMs * (0.5 + random.next() / 2), signal);
       }

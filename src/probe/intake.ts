@@ -1,15 +1,17 @@
 /** What a listing, or its failure, means for the catalogue. Hears every listing, whoever asked for it. */
 import type { Clock, Logger, Random } from "../catalogue/ports.js";
 import type { Listing, UpstreamError } from "../catalogue/upstream-port.js";
-import type { ListingWriter } from "../catalogue/writer-port.js";
+import type { ConditionFact, ListingWriter } from "../catalogue/writer-port.js";
 import { diffTools } from "../domain/change.js";
+import type { Verdict } from "../domain/health/verdict.js";
 import { serverKey } from "../domain/ids.js";
 import type { ServerRecord } from "../domain/server.js";
-import { mismatchOf, reachableSeen, unreachableSeen } from "./conditions.js";
+import { LISTED, mismatchOf, unlisted } from "./conditions.js";
 import { afterFailure } from "./pace.js";
 import type { Records, Relist } from "./ports.js";
 import { createReasking } from "./reasking.js";
 import type { Suspicion } from "./suspicion.js";
+import { verdictOf } from "./verdicts.js";
 import { judge, NO_SUSPICION } from "./suspicion.js";
 
 /** Listings that may come to nothing in a row before the server's own pace decides when to look again. */
@@ -28,6 +30,8 @@ export interface IntakeDeps {
   readonly writer: ListingWriter;
   readonly records: Records;
   readonly relist: Relist;
+  /** Tells whoever looks after the server's health what the listing says of it. */
+  readonly heard: (namespace: string, serverId: string, endpoint: string, verdict: Verdict) => void;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -43,7 +47,7 @@ interface Memo {
 
 const ALL_WELL: Memo = { suspicion: NO_SUSPICION, retries: 0, failing: false };
 
-export function createIntake({ writer, records, relist, clock, random, logger }: IntakeDeps): Intake {
+export function createIntake({ writer, records, relist, heard, clock, random, logger }: IntakeDeps): Intake {
   const memos = new Map<string, Memo>();
   const reasking = createReasking({ relist, clock, logger });
 
@@ -78,14 +82,11 @@ export function createIntake({ writer, records, relist, clock, random, logger }:
     );
   }
 
-  /** Says that the server answers, if anybody may believe that it does not. */
-  async function recovered(record: ServerRecord, seen: ReturnType<typeof reachableSeen>): Promise<void> {
+  /** Says whether the list could be read, unless everybody believes so already. */
+  function publish(record: ServerRecord, fact: ConditionFact): void {
     const { namespace, serverId, conditions } = record.header;
-    const key = serverKey(namespace, serverId);
-    const published = conditions.some((c) => c.status === "false");
-    if (!memos.get(key)?.failing && !published) return;
-    await writer.condition(namespace, serverId, seen);
-    remember(key, { failing: false });
+    const known = conditions.find((c) => c.type === fact.type);
+    if (fact.status === "false" || known?.status === "false") writer.listed(namespace, serverId, fact);
   }
 
   async function commit(record: ServerRecord, listing: Listing): Promise<void> {
@@ -94,9 +95,9 @@ export function createIntake({ writer, records, relist, clock, random, logger }:
     const outcome = await write.call(writer, namespace, serverId, listing, record.revision);
     if (outcome === "gone") return forget(namespace, serverId);
     if (outcome === "conflict") return again(record, listing);
-    remember(serverKey(namespace, serverId), { suspicion: NO_SUSPICION, retries: 0 });
+    remember(serverKey(namespace, serverId), { suspicion: NO_SUSPICION, retries: 0, failing: false });
     reasking.forget(namespace, serverId);
-    await recovered(record, source === "declared" ? mismatchOf(record, listing) : reachableSeen());
+    publish(record, source === "declared" ? mismatchOf(record, listing) : LISTED);
   }
 
   /** Somebody else changed the server while we committed. The fold may not have it yet, so another look decides. */
@@ -134,9 +135,10 @@ export function createIntake({ writer, records, relist, clock, random, logger }:
   }
 
   return {
-    async listed(namespace, serverId, listing, _endpoint, basedOn) {
+    async listed(namespace, serverId, listing, endpoint, basedOn) {
       const record = records.server(namespace, serverId);
       if (!record) return forget(namespace, serverId);
+      heard(namespace, serverId, endpoint, { kind: "ok", tookMs: undefined });
       try {
         // A list that was asked for before the server changed may be older than what the catalogue holds.
         if (!sameOffer(record, basedOn))
@@ -161,11 +163,9 @@ export function createIntake({ writer, records, relist, clock, random, logger }:
           { namespace, server: serverId, kind: error.kind, reason: error.message },
           "a server could not be listed",
         );
-      try {
-        await writer.condition(namespace, serverId, unreachableSeen(error));
-      } catch (err) {
-        logger.warn({ namespace, server: serverId, err }, "a server's condition could not be published");
-      }
+      heard(namespace, serverId, endpoint, verdictOf(error));
+      const fact = unlisted(error);
+      if (fact) publish(record, fact);
     },
     forget,
     stop: () => reasking.stop(),

@@ -1,10 +1,12 @@
-/** One replica's part in keeping introspected servers' lists current. */
-import type { Clock, Logger, Random } from "../catalogue/ports.js";
+/** One replica's part in looking after servers: their health, and what they list. */
+import type { LiveHealth } from "../catalogue/api.js";
 import { type Dial, dialOf, type Upstream } from "../catalogue/upstream-port.js";
+import type { Verdict } from "../domain/health/verdict.js";
 import { serverKey } from "../domain/ids.js";
-import type { ServerRecord } from "../domain/server.js";
 import type { Claims } from "./claims.js";
-import type { Records, Relist, ServerName } from "./ports.js";
+import { Monitor, type MonitorDeps } from "./monitor.js";
+import { afterListing } from "./pace.js";
+import type { Relist, ServerName } from "./ports.js";
 import { createRounds } from "./rounds.js";
 import { createSubscription } from "./subscription.js";
 
@@ -16,28 +18,31 @@ const SPREAD_FROM = 20;
 
 export interface Keeper {
   /**
-   * These servers changed in the catalogue, or went. Each introspected one with an endpoint is looked after from now on:
-   * whichever replica holds its claim lists it first, then at its pace and when it says that its list changed. A newer
-   * registration is listed at once. For a server that is gone, or no longer introspected, everything stops.
+   * These servers changed in the catalogue, or went. Each one with an endpoint is looked after from now on: whichever replica holds its
+   * claim probes its instances, and lists it at its pace and when it says that its list changed: an introspected one first of all, and at
+   * once after a newer registration; a declared one more rarely. For a server that is gone everything stops.
    */
   servers(changed: readonly ServerName[]): void;
   /** The whole set, as after a start or a relist: servers that are not among these are gone. */
   reset(all: readonly ServerName[]): void;
+  /** A listing, whoever asked for it, reached the server at this endpoint, or did not. */
+  heard(namespace: string, serverId: string, endpoint: string, verdict: Verdict): void;
+  /** Undefined while the claim is held elsewhere. */
+  health(namespace: string, serverId: string): LiveHealth | undefined;
   /** Number of servers looked after, and of those whose claim this replica holds. */
   counts(): { readonly kept: number; readonly held: number };
   /** Ends everything and releases the claims. */
   stop(): Promise<void>;
 }
 
-export interface KeeperDeps {
-  readonly records: Records;
+export interface KeeperDeps extends Omit<MonitorDeps, "stretched"> {
   readonly relist: Relist;
-  readonly upstream: Pick<Upstream, "subscribe">;
+  readonly upstream: Pick<Upstream, "subscribe" | "probe">;
   readonly claims: Claims;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
 }
+
+/** Probes of one replica in a second: with more servers than that allows, each is looked at more rarely. */
+const LOOKS_PER_SECOND = 100;
 
 interface Kept {
   readonly name: ServerName;
@@ -47,7 +52,8 @@ interface Kept {
   dial: Dial;
   /** Lists now, and follows the endpoint if it moved; does nothing while the claim is elsewhere. */
   renewed: () => void;
-  held: boolean;
+  /** Undefined while the claim is held elsewhere. */
+  monitor: Monitor | undefined;
 }
 
 export function createKeeper(deps: KeeperDeps): Keeper {
@@ -58,42 +64,60 @@ export function createKeeper(deps: KeeperDeps): Keeper {
 
   function newest({ namespace, serverId }: ServerName): { registration: string; dial: Dial } | undefined {
     const record = records.server(namespace, serverId);
-    const instance = record?.header.source === "introspected" ? lastDialled(record) : undefined;
+    const instance = record?.header.instances.findLast((i) => i.endpoint !== "");
     return (
       instance && { registration: `${instance.instanceId} ${instance.revision}`, dial: dialOf(namespace, instance) }
     );
   }
 
-  async function work(server: Kept, held: AbortSignal): Promise<void> {
+  const stretched = (intervalMs: number): number => Math.max(intervalMs, (held() / LOOKS_PER_SECOND) * 1_000);
+
+  function held(): number {
+    let count = 0;
+    for (const { monitor } of kept.values()) if (monitor) count++;
+    return count;
+  }
+
+  async function work(server: Kept, signal: AbortSignal, stillHeld: () => boolean): Promise<void> {
     const { namespace, serverId } = server.name;
-    const subscription = createSubscription({ ...deps, onNotice: () => rounds.notice(), server: server.name });
+    const monitor = new Monitor({ ...deps, stretched }, server.name, () => rounds.notice());
+    const subscription = createSubscription({
+      ...deps,
+      upstream: { subscribe: whenReady(monitor, deps.upstream) },
+      onNotice: () => rounds.notice(),
+      server: server.name,
+    });
+    const introspected = records.server(namespace, serverId)?.header.source === "introspected";
     const rounds = createRounds({
       clock,
       random,
       relist: () => deps.relist(namespace, serverId),
+      ready: (until) => monitor.ready(until),
+      // A declared server is what its registrant says; its own list only shows whether that still holds.
+      firstMs: introspected ? 0 : afterListing(undefined, () => random.next()),
       pending: () => records.server(namespace, serverId)?.header.pending ?? false,
       onListed: (listing) => subscription.follow(listing.listChanged ? server.dial : undefined),
     });
     server.renewed = () => {
       subscription.moved(server.dial);
-      rounds.notice();
+      if (records.server(namespace, serverId)?.header.source === "introspected") rounds.notice();
     };
-    server.held = true;
+    server.monitor = monitor;
     try {
-      await Promise.all([rounds.run(held), subscription.run(held)]);
+      await Promise.all([monitor.run(signal, stillHeld), rounds.run(signal), subscription.run(signal)]);
     } finally {
-      server.held = false;
+      server.monitor = undefined;
       server.renewed = () => undefined;
     }
   }
 
   function begin(name: ServerName, at: { registration: string; dial: Dial }, delayMs: number): void {
-    const server: Kept = { name, ...at, stop: new AbortController(), renewed: () => undefined, held: false };
+    const server: Kept = { name, ...at, stop: new AbortController(), renewed: () => undefined, monitor: undefined };
     kept.set(serverKey(name.namespace, name.serverId), server);
     const { signal } = server.stop;
     const run = clock
       .sleep(delayMs, signal)
-      .then(() => claims.whileHeld(name.namespace, claimKey(name), signal, (held) => work(server, held)))
+      .then(() => claims.whileHeld(name.namespace, claimKey(name), signal, (held, stillHeld) => work(server, held, stillHeld)))
       .finally(() => running.delete(run));
     running.add(run);
   }
@@ -110,6 +134,7 @@ export function createKeeper(deps: KeeperDeps): Keeper {
       Object.assign(server, at);
       server.renewed();
     }
+    server?.monitor?.sync();
   }
 
   function servers(changed: readonly ServerName[]): void {
@@ -125,7 +150,11 @@ export function createKeeper(deps: KeeperDeps): Keeper {
       const gone = [...kept.values()].map((k) => k.name).filter((n) => !names.has(serverKey(n.namespace, n.serverId)));
       servers([...names.values(), ...gone]);
     },
-    counts: () => ({ kept: kept.size, held: [...kept.values()].filter((k) => k.held).length }),
+    heard(namespace, serverId, endpoint, verdict) {
+      kept.get(serverKey(namespace, serverId))?.monitor?.heard(endpoint, verdict);
+    },
+    health: (namespace, serverId) => kept.get(serverKey(namespace, serverId))?.monitor?.view(),
+    counts: () => ({ kept: kept.size, held: held() }),
     async stop() {
       stopped = true;
       for (const { stop } of kept.values()) stop.abort();
@@ -135,9 +164,12 @@ export function createKeeper(deps: KeeperDeps): Keeper {
   };
 }
 
-/** The newest instance that can be dialled. */
-function lastDialled({ header }: ServerRecord): ServerRecord["header"]["instances"][number] | undefined {
-  return [...header.instances].reverse().find((i) => i.endpoint !== "");
+/** Nobody opens a stream to a server whose breaker is open. */
+function whenReady(monitor: Monitor, { subscribe }: Pick<Upstream, "subscribe">): Upstream["subscribe"] {
+  return async (endpoint, onChanged, signal, ...how) => {
+    await monitor.ready(signal);
+    if (!signal.aborted) await subscribe(endpoint, onChanged, signal, ...how);
+  };
 }
 
 function claimKey({ namespace, serverId }: ServerName): string {

@@ -1,6 +1,7 @@
 /** The listings of one server by the holder of its claim: first at once, then at its pace and on notices. */
 import type { Clock, Random } from "../catalogue/ports.js";
-import type { Listing } from "../catalogue/upstream-port.js";
+import { type Listing, UpstreamError } from "../catalogue/upstream-port.js";
+import { LIMITS } from "../domain/limits.js";
 import { afterFailure, afterListing, afterNotice, NOTICE_QUIET_MS } from "./pace.js";
 
 export interface Rounds {
@@ -14,6 +15,10 @@ export interface RoundsDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly relist: () => Promise<Listing>;
+  /** Resolves when the server may be listed: nobody lists one whose breaker is open. */
+  readonly ready: (signal: AbortSignal) => Promise<void>;
+  /** Before the first listing, ms. */
+  readonly firstMs: number;
   readonly pending: () => boolean;
   readonly onListed: (listing: Listing) => void;
 }
@@ -25,7 +30,7 @@ type State =
   | { readonly kind: "listing" }
   | { readonly kind: "listing+dirty" };
 
-export function createRounds({ clock, random, relist, pending, onListed }: RoundsDeps): Rounds {
+export function createRounds({ clock, random, relist, ready, firstMs, pending, onListed }: RoundsDeps): Rounds {
   let state: State = { kind: "due" };
   let failures = 0;
   let streak = 0;
@@ -49,10 +54,11 @@ export function createRounds({ clock, random, relist, pending, onListed }: Round
       failures = 0;
       onListed(listing);
       return afterListing(listing.ttlMs, draw);
-    } catch {
+    } catch (err) {
       // The intake was told why, and has published it.
       failures++;
-      return afterFailure(failures, pending(), draw);
+      const asked = err instanceof UpstreamError ? Math.min(err.retryAfterMs ?? 0, LIMITS.relistMaxMs) : 0;
+      return Math.max(asked, afterFailure(failures, pending(), draw));
     } finally {
       endedAtMs = clock.monotonic();
     }
@@ -73,7 +79,11 @@ export function createRounds({ clock, random, relist, pending, onListed }: Round
   }
 
   async function loop(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) await rest(await list(), signal);
+    if (firstMs > 0) await rest(firstMs, signal);
+    while (!signal.aborted) {
+      await ready(signal);
+      if (!signal.aborted) await rest(await list(), signal);
+    }
   }
 
   return {

@@ -10,6 +10,8 @@ import type { Directory } from "./ports.js";
 
 /** When to ask again for a definition that is being loaded: most listings take less. */
 const PENDING_RETRY_MS = 500;
+/** What is published of the next trial may be older than the trial itself. */
+const BREAKER_RETRY_MIN_MS = 1_000;
 
 export function loadPending(what: string, waitedMs: number, substitutes: readonly string[]): Fault {
   const text = `${what} is being loaded and was not there within ${waitedMs} ms; the load goes on: ask again`;
@@ -26,6 +28,26 @@ export function loadFailed({ record, tool }: Located, error: UpstreamError, subs
     substitutes,
     cause: error,
   });
+}
+
+/** Of a server that is down nobody waits for an answer: whoever asks hears at once when it is tried next. */
+export function breakerOpen({ record, tool }: Located, nowMs: number, substitutes: readonly string[]): Fault | undefined {
+  const { serverId, breaker, conditions } = record.header;
+  const id = toolId(serverId, tool.name);
+  const metadata = { tool: id, server: serverId };
+  if (breaker.kind === "isolated") {
+    const text = `the definition of ${id} is not stored, and its server is isolated since ${iso(breaker.sinceMs)}: ${breaker.why}`;
+    return new Fault("SERVER_ISOLATED", text, { metadata, substitutes });
+  }
+  if (breaker.kind !== "open") return undefined;
+  const why = conditions.find((c) => c.type === "Reachable")?.message ?? "";
+  const text = `the definition of ${id} is not stored, and its server is down since ${iso(breaker.sinceMs)}${why === "" ? "" : `: ${why}`}`;
+  const retryAfterMs = Math.max(BREAKER_RETRY_MIN_MS, breaker.untilMs - nowMs);
+  return new Fault("BREAKER_OPEN", text, { metadata, retryAfterMs, substitutes });
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
 }
 
 /** The server was asked, and what it lists is not what the catalogue says. */

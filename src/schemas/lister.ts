@@ -101,6 +101,8 @@ export function createLister(deps: ListerDeps): Lister {
     const key = serverKey(namespace, serverId);
     const record = directory.server(namespace, serverId);
     if (!record) throw notFound("server", serverId);
+    const { breaker } = record.header;
+    if (breaker.kind === "isolated") throw isolated(serverId, breaker.why);
     const dials = dialsOf(record);
     if (dials.length === 0) throw neverDialled(serverId);
 
@@ -189,8 +191,8 @@ export function createLister(deps: ListerDeps): Lister {
 }
 
 /**
- * Where to ask: the newest instance, whose set is the server's set, then others that registered the same set. Instances
- * without an endpoint are never dialled.
+ * Where to ask: the newest instance, whose set is the server's set, then others that registered the same set; those that are known
+ * to be down come last. Instances without an endpoint are never dialled.
  */
 export function dialsOf(record: ServerRecord): readonly Dial[] {
   const { instances, setDigest, namespace } = record.header;
@@ -200,6 +202,8 @@ export function dialsOf(record: ServerRecord): readonly Dial[] {
     .reverse()
     .filter((i) => i.setDigest === setDigest);
   const candidates = [...(newest ? [newest] : []), ...equal].filter((i) => i.endpoint !== "");
+  // Stable: among those that answer, and among those that do not, the order stays.
+  candidates.sort((a, b) => Number(b.availability === "available") - Number(a.availability === "available"));
   const dials = candidates.map((i) => dialOf(namespace, i));
   return dials.filter((dial, at) => dials.findIndex((d) => sameDial(d, dial)) === at).slice(0, INSTANCES_ASKED);
 }
@@ -214,6 +218,11 @@ function neverDialled(serverId: string): Fault {
     `server ${serverId} registered without an endpoint, so its definitions come only from its registrant, ` +
     "and this one is not kept: it must register again with definitions inline";
   return new Fault("LOAD_FAILED", text, { metadata: { server: serverId } });
+}
+
+function isolated(serverId: string, why: string): Fault {
+  const text = `server ${serverId} is isolated, and nobody dials it: ${why}`;
+  return new Fault("SERVER_ISOLATED", text, { metadata: { server: serverId } });
 }
 
 function blobsOfListing(listing: Listing) {

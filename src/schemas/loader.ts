@@ -10,7 +10,7 @@ import { Fault, notFound } from "../domain/fault.js";
 import { LIMITS } from "../domain/limits.js";
 import { admitBatch, cutBatch } from "./batch.js";
 import type { Definitions } from "./definitions.js";
-import { disagrees, loadFailed, loadPending, substitutesOf } from "./faults.js";
+import { breakerOpen, disagrees, loadFailed, loadPending, substitutesOf } from "./faults.js";
 import type { Located } from "./find.js";
 import { findByName, locate } from "./find.js";
 import type { Lister } from "./lister.js";
@@ -118,6 +118,8 @@ export function createLoader({ definitions, directory, lister, codec, clock, onL
 
   async function fromServer(namespace: string, located: Located, digest: string): Promise<Loaded> {
     const { serverId } = located.record.header;
+    const down = breakerOpen(located, clock.now(), substitutes(located));
+    if (down) throw down;
     const listing = await lister.list(namespace, serverId).catch((err: unknown) => {
       if (err instanceof UpstreamError) throw loadFailed(located, err, substitutes(located));
       throw err;

@@ -4,7 +4,7 @@ import { UpstreamError } from "../catalogue/upstream-port.js";
 import type { Transport } from "../domain/server.js";
 import type { Egress, EgressResponse } from "./egress.js";
 import { eventData } from "./events.js";
-import { HttpFailure, place, words, RpcFailure } from "./failures.js";
+import { HttpFailure, place, retryAfterOf, words, RpcFailure } from "./failures.js";
 import type { RpcMessage, RpcResult } from "./messages.js";
 import { isRecord, readMessages, resultOf } from "./messages.js";
 
@@ -158,10 +158,11 @@ export class Channel implements SessionChannel {
       response.discard();
       throw new HttpFailure(`${where} redirects (HTTP ${status}), and redirects are not followed`, status, undefined);
     }
+    const retryAfterMs = retryAfterOf(response.header("retry-after"), response.header("date"));
     const rpc = await errorBody(response);
     const hint = status === 401 || status === 403 ? this.wanted() : "";
     const said = rpc ? `: JSON-RPC error ${rpc.code} ${words(rpc.message)}` : "";
-    throw new HttpFailure(`${where} answered ${purpose} with HTTP ${status}${said}${hint}`, status, rpc);
+    throw new HttpFailure(`${where} answered ${purpose} with HTTP ${status}${said}${hint}`, status, rpc, retryAfterMs);
   }
 }
 

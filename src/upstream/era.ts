@@ -1,6 +1,6 @@
 /** Which era a server speaks, and over which transport. */
 import type { Clock, Logger } from "../catalogue/ports.js";
-import { UpstreamError } from "../catalogue/upstream-port.js";
+import { UpstreamError, type UpstreamErrorKind } from "../catalogue/upstream-port.js";
 import type { Transport } from "../domain/server.js";
 import type { Channel } from "./channel.js";
 import type { ClientInfo, Connection } from "./connection.js";
@@ -119,12 +119,15 @@ function names(versions: unknown): boolean {
   return Array.isArray(versions) && versions.includes(MODERN_VERSION);
 }
 
+/** Refusals that a server gives in any era. */
+const REFUSED_ANYWAY: ReadonlySet<UpstreamErrorKind> = new Set(["auth", "throttled", "away"]);
+
 /** Whether a failed probe leaves the older era possible: the server cannot be reached, or wants credentials, in any era. */
 function saysLegacy(error: unknown): boolean {
   if (!(error instanceof UpstreamError)) return false;
-  if (error instanceof HttpFailure) return error.status !== 401 && error.status !== 403;
+  if (error instanceof HttpFailure) return !REFUSED_ANYWAY.has(error.kind);
   if (error.kind === "connect") return isReset(error.cause);
-  return error.kind === "protocol" || error.kind === "timeout";
+  return error.kind === "rpc" || error.kind === "protocol" || error.kind === "timeout";
 }
 
 function isReset(cause: unknown): boolean {

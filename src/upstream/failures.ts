@@ -1,5 +1,5 @@
 /** Failures that the rest of this room decides on. Outside it they are plain UpstreamErrors. */
-import { UpstreamError } from "../catalogue/upstream-port.js";
+import { UpstreamError, type UpstreamErrorKind } from "../catalogue/upstream-port.js";
 import { quoted } from "../domain/admission/text.js";
 
 /** Where the fault happened, fit for logs: neither path, query nor credentials, any of which may hold a secret. */
@@ -14,7 +14,7 @@ export class RpcFailure extends UpstreamError {
     readonly code: number,
     readonly data: unknown,
   ) {
-    super("protocol", message);
+    super("rpc", message);
   }
 }
 
@@ -24,9 +24,26 @@ export class HttpFailure extends UpstreamError {
     message: string,
     readonly status: number,
     readonly rpc: { readonly code: number; readonly data: unknown } | undefined,
+    retryAfterMs?: number,
   ) {
-    super(status === 401 || status === 403 ? "auth" : "http", message);
+    super(kindOf(status, rpc !== undefined), message, undefined, retryAfterMs);
   }
+}
+
+function kindOf(status: number, hasRpcError: boolean): UpstreamErrorKind {
+  if (status === 401 || status === 403) return "auth";
+  if (status === 429) return "throttled";
+  if (status >= 502 && status <= 504) return "away";
+  return hasRpcError ? "rpc" : "http";
+}
+
+/** `Retry-After` is seconds, or a date, which is measured against the answer's own `Date`; anything else says nothing. */
+export function retryAfterOf(header: string | undefined, date: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  const text = header.trim();
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000;
+  const aheadMs = Date.parse(text) - Date.parse(date ?? "");
+  return Number.isNaN(aheadMs) ? undefined : Math.max(0, aheadMs);
 }
 
 /** The JSON-RPC code of a failure, whichever status carried it. */

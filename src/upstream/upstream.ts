@@ -99,6 +99,17 @@ export function createUpstream(options: UpstreamOptions): ClosableUpstream {
         if (!signal.aborted) throw error;
       }
     },
+    probe: async (dial, signal) => {
+      await on(dial, signal, async (connection) => {
+        const method = connection.era === "modern" ? "server/discover" : "ping";
+        try {
+          await connection.call(method, {}, signal, () => undefined);
+        } catch (error) {
+          // Not to know the method is an answer, and no reason for a new handshake.
+          if (rpcCode(error) !== METHOD_NOT_FOUND) throw error;
+        }
+      });
+    },
     close: async () => {
       await connections.close();
       egress.close();
@@ -116,8 +127,9 @@ function refuseUnlessShared(endpoint: string, { name, namespace, sharePrivate }:
   throw new UpstreamError("private-list", text);
 }
 
+const METHOD_NOT_FOUND = -32601;
 /** JSON-RPC codes by which a server says that this is not (or no longer) how it is spoken to. */
-const LOST_CODES: ReadonlySet<number> = new Set([-32001, -32020, -32022, -32601]);
+const LOST_CODES: ReadonlySet<number> = new Set([-32001, -32020, -32022, METHOD_NOT_FOUND]);
 
 /** A session that is gone (404, from some servers 400), or its stream, or an era that the server has left. */
 function isLost(error: unknown): boolean {

@@ -1,6 +1,6 @@
 import { Fault, type Violation } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
-import type { Instance, ServerRecord, Tool, ToolSource } from "../../domain/server.js";
+import type { Condition, Instance, ServerRecord, Tool, ToolSource } from "../../domain/server.js";
 import type { DeclaredTool, RegisterInput, ToolOutcome } from "../api.js";
 import type { Deps } from "../deps.js";
 import type { Blob } from "../ports.js";
@@ -175,7 +175,11 @@ export function answered(record: ServerRecord | undefined, nowMs: number) {
     message: "",
     sinceMs: nowMs,
   });
-  return withCondition(reachable, { type: "Listed", status: "true", reason: "LISTED", message: "", sinceMs: nowMs });
+  return nowListed(reachable, nowMs);
+}
+
+export function nowListed(conditions: readonly Condition[], nowMs: number): readonly Condition[] {
+  return withCondition(conditions, { type: "Listed", status: "true", reason: "LISTED", message: "", sinceMs: nowMs });
 }
 
 /** The instance that this Register updates, or else the one whose set it replaces. */

@@ -41,21 +41,22 @@ export interface BreakerRules {
   readonly trialMs: number;
   /** Time from one good trial to the next. */
   readonly edgeMs: number;
+  /** The first backoff. */
+  readonly startMs: number;
 }
 
 export const CLOSED: Breaker = Object.freeze({ kind: "closed", failures: 0 });
 
-const BACKOFF_START_MS = 5_000;
 export const BACKOFF_MAX_MS = 300_000;
 /** A server that asks to be left alone for longer is asked again all the same. */
 export const RETRY_AFTER_MAX_MS = 3_600_000;
 const JITTER = 0.2;
 
-/** Time until trial `attempt` ≥ 1: doubling from 5 s to 5 min, ±20 % within these; a server's own Retry-After if that is later. */
-export function backoff(attempt: number, draw: number, retryAfterMs = 0): number {
-  const base = Math.min(BACKOFF_MAX_MS, BACKOFF_START_MS * 2 ** Math.min(attempt - 1, 20));
+/** Time until trial `attempt` ≥ 1: doubling from `startMs` to 5 min, ±20 % within these; a server's own Retry-After if that is later. */
+export function backoff(startMs: number, attempt: number, draw: number, retryAfterMs = 0): number {
+  const base = Math.min(BACKOFF_MAX_MS, startMs * 2 ** Math.min(attempt - 1, 20));
   const jittered = base * (1 - JITTER + 2 * JITTER * draw);
-  const bounded = Math.min(BACKOFF_MAX_MS, Math.max(BACKOFF_START_MS, jittered));
+  const bounded = Math.min(BACKOFF_MAX_MS, Math.max(startMs, jittered));
   return Math.max(bounded, Math.min(retryAfterMs, RETRY_AFTER_MAX_MS));
 }
 
@@ -87,7 +88,7 @@ function fromClosed(failures: number, event: BreakerEvent, rules: BreakerRules, 
   if (event.kind === "success" || event.kind === "trial-success") return CLOSED;
   if (event.kind !== "failure" && event.kind !== "trial-failure") return { kind: "closed", failures };
   if (failures + 1 < rules.fall) return { kind: "closed", failures: failures + 1 };
-  return { kind: "open", untilMs: nowMs + backoff(1, draw, event.retryAfterMs), attempt: 1, successes: 0 };
+  return { kind: "open", untilMs: nowMs + backoff(rules.startMs, 1, draw, event.retryAfterMs), attempt: 1, successes: 0 };
 }
 
 function fromOpen(
@@ -116,9 +117,9 @@ function fromHalfOpen(
   if (event.kind === "success") return risen(attempt, successes, rules, nowMs, nowMs + rules.edgeMs);
   const mine = "generation" in event && event.generation === generation;
   if (event.kind === "trial-success" && mine) return risen(attempt, successes, rules, nowMs, nowMs + rules.edgeMs);
-  if (event.kind === "trial-failure" && mine) return reopened(attempt, nowMs, draw, event.retryAfterMs);
+  if (event.kind === "trial-failure" && mine) return reopened(attempt, rules, nowMs, draw, event.retryAfterMs);
   // The trial never came back.
-  if (nowMs >= deadlineMs) return reopened(attempt, nowMs, draw);
+  if (nowMs >= deadlineMs) return reopened(attempt, rules, nowMs, draw);
   return breaker;
 }
 
@@ -127,7 +128,8 @@ function risen(attempt: number, successes: number, rules: BreakerRules, nowMs: n
   return { kind: "open", untilMs: Math.min(latestMs, nowMs + rules.edgeMs), attempt, successes: successes + 1 };
 }
 
-function reopened(attempt: number, nowMs: number, draw: number, retryAfterMs?: number): Breaker {
+function reopened(attempt: number, rules: BreakerRules, nowMs: number, draw: number, retryAfterMs?: number): Breaker {
   const next = attempt + 1;
-  return { kind: "open", untilMs: nowMs + backoff(next, draw, retryAfterMs), attempt: next, successes: 0 };
+  const untilMs = nowMs + backoff(rules.startMs, next, draw, retryAfterMs);
+  return { kind: "open", untilMs, attempt: next, successes: 0 };
 }
