@@ -105,14 +105,18 @@ describe("installed into an empty project", () => {
   it("can be imported, with types", async ({ skip }) => {
     if (why !== "") return skip(why);
     const source = `
-      import { DEFAULT_ADDRESS, RegistryConnection, RegistryError, parseTarget } from "toolcrib/client";
+      import { createFollower, DEFAULT_ADDRESS, RegistryConnection, RegistryError, parseTarget } from "toolcrib/client";
+      import type { FollowerState } from "toolcrib/client";
       import type { RegistrationEvent } from "toolcrib/registrar";
       import { registerServer } from "toolcrib/registrar";
       const registry = new RegistryConnection(parseTarget("127.0.0.1:1"));
       const failed: unknown = await registry.getStubs({ namespace: "" }, { timeoutMs: 5_000 }).then((page) => page.stubs[0]?.toolId, (error: unknown) => error);
       registry.close();
+      const follower = createFollower({ targets: ["127.0.0.1:1"] });
+      const kind: FollowerState["kind"] = follower.state.kind;
+      const title: string | undefined = follower.stub("a/b")?.title;
       const onEvent = (event: RegistrationEvent): string => event.type;
-      console.log(DEFAULT_ADDRESS, failed instanceof RegistryError ? failed.code : failed, typeof onEvent, typeof registerServer);
+      console.log(DEFAULT_ADDRESS, failed instanceof RegistryError ? failed.code : failed, typeof onEvent, typeof registerServer, kind, title);
       // @ts-expect-error A namespace is a text: the types are there, and are no \`any\`.
       void (() => registry.getStubs({ namespace: 1 }));
     `;
@@ -122,6 +126,6 @@ describe("installed into an empty project", () => {
     const compiled = run(join(ROOT, "node_modules/.bin/tsc"), [...flags, ...types, "use.ts"], folder);
     expect(compiled.status, compiled.text).toBe(0);
     const ran = run(process.execPath, ["out/use.js"], folder);
-    expect(ran.stdout, ran.text).toBe("127.0.0.1:7850 UNAVAILABLE function function\n");
+    expect(ran.stdout, ran.text).toBe("127.0.0.1:7850 UNAVAILABLE function function stopped undefined\n");
   });
 });

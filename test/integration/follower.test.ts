@@ -5,7 +5,11 @@ import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { createFollower, type Follower } from "../../src/client/follower/follower.js";
 import type { FollowerOptions } from "../../src/client/follower/options.js";
 import type { FollowerState } from "../../src/client/follower/state.js";
-import { EventType, GetStubsRequestSchema, GetStubsResponseSchema } from "../../src/gen/toolcrib/v1/registry_service_pb.js";
+import {
+  EventType,
+  GetStubsRequestSchema,
+  GetStubsResponseSchema,
+} from "../../src/gen/toolcrib/v1/registry_service_pb.js";
 import { type Stub, StubSchema } from "../../src/gen/toolcrib/v1/stub_pb.js";
 import { SeededRandom } from "../support/fake-clock.js";
 import { type Replica, startPair } from "../support/pair.js";
@@ -78,7 +82,9 @@ async function rawPages(address: string): Promise<Buffer[]> {
       const page = await new Promise<Buffer>((resolve, reject) => {
         const pass = (bytes: Buffer): Buffer => bytes;
         const path = "/toolcrib.v1.RegistryService/GetStubs";
-        client.makeUnaryRequest(path, pass, pass, request, (error, answer) => (error ? reject(error) : resolve(answer as Buffer)));
+        client.makeUnaryRequest(path, pass, pass, request, (error, answer) =>
+          error ? reject(error) : resolve(answer as Buffer),
+        );
       });
       pages.push(page);
       pageToken = fromBinary(GetStubsResponseSchema, page).nextPageToken || undefined;
@@ -116,8 +122,12 @@ describe.skipIf(inject("redisServer") === "")("a follower of two replicas", () =
       // Now and then a change of several messages.
       const tools = pick(15) === 0 ? 300 : 1 + pick(9);
       const names = Array.from({ length: tools }, (_, t) => `t${t}`).filter(() => pick(4) > 0);
-      const label = (name: string): object => tool(name, `${name} ${pick(3)} ${"x".repeat(tools > 9 ? 500 : pick(90))}`);
-      await api.call("register", declared(serverId, names.map(label), { ...HOUR, allowEmpty: true, tags: [`tag-${pick(3)}`] }));
+      const label = (name: string): object =>
+        tool(name, `${name} ${pick(3)} ${"x".repeat(tools > 9 ? 500 : pick(90))}`);
+      await api.call(
+        "register",
+        declared(serverId, names.map(label), { ...HOUR, allowEmpty: true, tags: [`tag-${pick(3)}`] }),
+      );
     }
     await a.api.call("register", declared("marker", [tool("last")], HOUR));
     await has(follower, "marker/last");
@@ -168,7 +178,9 @@ describe.skipIf(inject("redisServer") === "")("a follower of two replicas", () =
     expect(followed.states.some((s) => s.kind === "stale" && s.why === "disconnected")).toBe(true);
   });
 
-  it("a flushed Redis: it says that it is stale, reads the list again, and keeps no phantom", { timeout: 150_000 }, async () => {
+  it("a flushed Redis: it says that it is stale, reads the list again, and keeps no phantom", {
+    timeout: 150_000,
+  }, async () => {
     const { redis, a, b } = await startPair();
     const short = { leaseTtl: { seconds: 10 } };
     const kept = declared("kept", [tool("t")], HOUR);
@@ -186,8 +198,13 @@ describe.skipIf(inject("redisServer") === "")("a follower of two replicas", () =
       90_000,
     );
     expect(relists).toContain("chain");
-    expect(states.every((s) => s.kind !== "stale" || s.why !== "relist" || s.error?.reason === "RELIST_REQUIRED")).toBe(true);
-    expect(told.filter((t) => t.includes("phantom")).sort()).toEqual(["DEREGISTERED phantom/t", "DEREGISTERED phantom/u"]);
+    expect(states.every((s) => s.kind !== "stale" || s.why !== "relist" || s.error?.reason === "RELIST_REQUIRED")).toBe(
+      true,
+    );
+    expect(told.filter((t) => t.includes("phantom")).sort()).toEqual([
+      "DEREGISTERED phantom/t",
+      "DEREGISTERED phantom/u",
+    ]);
     expect(told.filter((t) => t.includes("kept"))).toEqual([]);
     await a.api.call("register", declared("after", [tool("t")], HOUR));
     await has(follower, "after/t");

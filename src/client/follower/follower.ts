@@ -254,6 +254,8 @@ export class Follower {
   }
 
   #enter(state: FollowerState): void {
+    // A listener may have stopped it in the midst of a message.
+    if (!this.#running && state.kind !== "stopped") return;
     const before = this.#state;
     this.#state = Object.freeze(state);
     if (!sameState(before, state)) this.#listeners.tell("state", state);

@@ -62,7 +62,8 @@ export class MessageReader {
 
   #change(part: Change): Heard {
     const { resumeToken: token, revision, committedAt } = part;
-    if (this.#parts.some((before) => before.revision !== revision)) throw contradiction("a change ended in another one");
+    if (this.#parts.some((before) => before.revision !== revision))
+      throw contradiction("a change ended in another one");
     this.#parts.push(part);
     if (token === "") return { kind: "change-part" };
     const events = this.#parts.flatMap((p) => p.events);

@@ -36,7 +36,9 @@ export async function readStream(parts: StreamParts, ending: AbortSignal): Promi
   ending.addEventListener("abort", end, { once: true });
   let silent: RegistryError | undefined;
   const silence = new Alarm(timers, () => {
-    silent = new RegistryError(`nothing is heard from the registry at ${target.address}`, { code: "DEADLINE_EXCEEDED" });
+    silent = new RegistryError(`nothing is heard from the registry at ${target.address}`, {
+      code: "DEADLINE_EXCEEDED",
+    });
     parts.onSilent(silent);
     cut.abort();
   });

@@ -56,7 +56,12 @@ class Bench {
   /** Live with these tools at token t1. */
   async live(...toolIds: string[]): Promise<this> {
     await this.start();
-    this.stream.snapshot(toolIds.map((id) => stub(id)), "t1").bookmark("t1");
+    this.stream
+      .snapshot(
+        toolIds.map((id) => stub(id)),
+        "t1",
+      )
+      .bookmark("t1");
     await this.clock.settle();
     expect(this.follower.state.kind).toBe("live");
     return this;
@@ -140,10 +145,17 @@ describe("changes", () => {
     const resumed = await bench.next();
     expect(resumed.resumeToken).toBe("t1");
     expect(bench.ids).toEqual(["a/x"]);
-    resumed.change([registered("a/y")], "", "2").change([gone("a/x")], "t2", "2").bookmark("t2");
+    resumed
+      .change([registered("a/y")], "", "2")
+      .change([gone("a/x")], "t2", "2")
+      .bookmark("t2");
     await bench.clock.settle();
     expect([bench.ids, bench.follower.resumeToken]).toEqual([["a/y"], "t2"]);
-    expect(bench.changes.at(-1)).toMatchObject({ source: "registry", revision: "2", events: [{ toolId: "a/y" }, { toolId: "a/x" }] });
+    expect(bench.changes.at(-1)).toMatchObject({
+      source: "registry",
+      revision: "2",
+      events: [{ toolId: "a/y" }, { toolId: "a/x" }],
+    });
   });
 
   it("are in the catalogue, and the token beside them, before anybody hears of them", async () => {
@@ -162,7 +174,10 @@ describe("changes", () => {
   it("of a server's availability reach the labels of its tools, and no other's", async () => {
     const bench = await new Bench().live("a/x", "a/y", "ab/x");
     const before = bench.follower.stubs();
-    bench.stream.change([availabilityOf("a", Availability.UNAVAILABLE), availabilityOf("nobody", Availability.AVAILABLE)], "t2");
+    bench.stream.change(
+      [availabilityOf("a", Availability.UNAVAILABLE), availabilityOf("nobody", Availability.AVAILABLE)],
+      "t2",
+    );
     await bench.clock.settle();
     const { UNAVAILABLE, AVAILABLE } = Availability;
     expect(bench.follower.stubs().map((s) => s.availability)).toEqual([UNAVAILABLE, UNAVAILABLE, AVAILABLE]);
@@ -179,7 +194,15 @@ describe("changes", () => {
     const later = 99 as EventType;
     bench.stream
       .unknown()
-      .change([gone("a/x", later), put(later, stub("a/z")), { type: later, serverId: "a" }, gone("a/y", EventType.QUARANTINED)], "t2");
+      .change(
+        [
+          gone("a/x", later),
+          put(later, stub("a/z")),
+          { type: later, serverId: "a" },
+          gone("a/y", EventType.QUARANTINED),
+        ],
+        "t2",
+      );
     await bench.clock.settle();
     expect(bench.ids).toEqual(["a/z"]);
     expect(bench.follower.stub("a/z")?.availability).toBe(Availability.AVAILABLE);
@@ -195,7 +218,10 @@ describe("changes", () => {
   });
 
   it.each([
-    ["a change that ends in another", (b: Bench) => b.stream.change([registered("a/y")], "", "2").change([], "t3", "3")],
+    [
+      "a change that ends in another",
+      (b: Bench) => b.stream.change([registered("a/y")], "", "2").change([], "t3", "3"),
+    ],
     ["a bookmark within a change", (b: Bench) => b.stream.change([registered("a/y")], "", "2").bookmark("t2")],
     ["a list within a change", (b: Bench) => b.stream.change([registered("a/y")], "", "2").snapshot([], "t2")],
     ["a change within a list", (b: Bench) => b.stream.snapshot([], "", "", false).change([], "t2")],
@@ -228,7 +254,12 @@ describe("a lost stream", () => {
     const first = bench.stream.target.address;
     bench.stream.change([registered("a/y")], "t2").fail("DRAINING");
     await bench.clock.settle();
-    expect(bench.follower.state).toMatchObject({ kind: "stale", why: "disconnected", revision: "t2", error: { reason: "DRAINING" } });
+    expect(bench.follower.state).toMatchObject({
+      kind: "stale",
+      why: "disconnected",
+      revision: "t2",
+      error: { reason: "DRAINING" },
+    });
     const resumed = await bench.next();
     expect([resumed.resumeToken, resumed.target.address === first]).toEqual(["t2", false]);
     resumed.change([registered("a/z")], "t3");
@@ -339,35 +370,44 @@ describe("silence", () => {
 });
 
 describe("a history that cannot be continued", () => {
-  it.each(["chain", "compacted", "ahead"] as const)("is told with its cause (%s); the old list is read until the new one is whole", async (cause) => {
-    const bench = await new Bench().live("a/x", "a/y", "b/x");
-    bench.stream.fail("RELIST_REQUIRED", { metadata: { cause } });
-    await bench.clock.settle();
-    expect(bench.relists).toEqual([cause]);
-    expect(bench.follower.state).toMatchObject({ kind: "stale", why: "relist", error: { reason: "RELIST_REQUIRED" } });
-    const again = await bench.next();
-    // The same history: a replica that lags must not answer with an older list.
-    expect(again.request).toMatchObject({ resumeToken: "", minRevision: cause === "compacted" ? "t1" : "" });
-    again.snapshot([stub("a/x"), stub("a/y", { digest: `sha256:${"1".repeat(64)}` })], "", "", false);
-    await bench.clock.settle();
-    expect([bench.ids, bench.follower.state.kind]).toEqual([["a/x", "a/y", "b/x"], "stale"]);
-    bench.changes.length = 0;
-    again.snapshot([stub("c/new")], "t9");
-    await bench.clock.settle();
-    expect(bench.ids).toEqual(["a/x", "a/y", "c/new"]);
-    expect(bench.changes).toMatchObject([{ source: "relist", revision: "t9" }]);
-    expect(bench.told).toEqual(["SCHEMA_INVALIDATED a/y", "DEREGISTERED b/x", "REGISTERED c/new"]);
-    again.bookmark("t9");
-    await bench.clock.settle();
-    expect(bench.follower.state).toMatchObject({ kind: "live", revision: "t9" });
-  });
+  it.each(["chain", "compacted", "ahead"] as const)(
+    "is told with its cause (%s); the old list is read until the new one is whole",
+    async (cause) => {
+      const bench = await new Bench().live("a/x", "a/y", "b/x");
+      bench.stream.fail("RELIST_REQUIRED", { metadata: { cause } });
+      await bench.clock.settle();
+      expect(bench.relists).toEqual([cause]);
+      expect(bench.follower.state).toMatchObject({
+        kind: "stale",
+        why: "relist",
+        error: { reason: "RELIST_REQUIRED" },
+      });
+      const again = await bench.next();
+      // The same history: a replica that lags must not answer with an older list.
+      expect(again.request).toMatchObject({ resumeToken: "", minRevision: cause === "compacted" ? "t1" : "" });
+      again.snapshot([stub("a/x"), stub("a/y", { digest: `sha256:${"1".repeat(64)}` })], "", "", false);
+      await bench.clock.settle();
+      expect([bench.ids, bench.follower.state.kind]).toEqual([["a/x", "a/y", "b/x"], "stale"]);
+      bench.changes.length = 0;
+      again.snapshot([stub("c/new")], "t9");
+      await bench.clock.settle();
+      expect(bench.ids).toEqual(["a/x", "a/y", "c/new"]);
+      expect(bench.changes).toMatchObject([{ source: "relist", revision: "t9" }]);
+      expect(bench.told).toEqual(["SCHEMA_INVALIDATED a/y", "DEREGISTERED b/x", "REGISTERED c/new"]);
+      again.bookmark("t9");
+      await bench.clock.settle();
+      expect(bench.follower.state).toMatchObject({ kind: "live", revision: "t9" });
+    },
+  );
 
   it("tells availabilities of servers, labels and removals that came between", async () => {
     const bench = await new Bench().live("a/x", "a/y", "b/x");
     bench.stream.fail("RELIST_REQUIRED", { metadata: { cause: "chain" } });
     bench.changes.length = 0;
     const away = { availability: Availability.UNAVAILABLE };
-    (await bench.next()).snapshot([stub("a/x", away), stub("a/y", { ...away, title: "Other" }), stub("b/x")], "t9").bookmark("t9");
+    (await bench.next())
+      .snapshot([stub("a/x", away), stub("a/y", { ...away, title: "Other" }), stub("b/x")], "t9")
+      .bookmark("t9");
     await bench.clock.settle();
     expect(bench.told).toEqual(["AVAILABILITY_CHANGED a", "UPDATED a/y"]);
   });
@@ -391,18 +431,21 @@ describe("a history that cannot be continued", () => {
 });
 
 describe("a refusal", () => {
-  it.each(["FORBIDDEN", "INVALID_REQUEST", "INVALID_TOKEN", "CATEGORY_UNSUPPORTED"] as const)("ends it with the error: %s", async (reason) => {
-    const bench = await new Bench().start();
-    const ready = bench.follower.ready();
-    bench.stream.fail(reason);
-    await expect(ready).rejects.toMatchObject({ reason });
-    await bench.clock.advance(600 * SECOND);
-    expect(bench.follower.state).toMatchObject({ kind: "refused", error: { reason } });
-    expect(bench.follower.state).not.toHaveProperty("retryMs");
-    expect(bench.source.streams.length).toBe(1);
-    await bench.start();
-    expect(bench.source.streams.length).toBe(2);
-  });
+  it.each(["FORBIDDEN", "INVALID_REQUEST", "INVALID_TOKEN", "CATEGORY_UNSUPPORTED"] as const)(
+    "ends it with the error: %s",
+    async (reason) => {
+      const bench = await new Bench().start();
+      const ready = bench.follower.ready();
+      bench.stream.fail(reason);
+      await expect(ready).rejects.toMatchObject({ reason });
+      await bench.clock.advance(600 * SECOND);
+      expect(bench.follower.state).toMatchObject({ kind: "refused", error: { reason } });
+      expect(bench.follower.state).not.toHaveProperty("retryMs");
+      expect(bench.source.streams.length).toBe(1);
+      await bench.start();
+      expect(bench.source.streams.length).toBe(2);
+    },
+  );
 
   it("for want of a good credential is tried again slowly where the credential may change", async () => {
     const bench = await new Bench({ token: () => "token" }).start();
@@ -465,6 +508,15 @@ describe("stopping", () => {
     expect(bench.follower.state.kind).toBe("stopped");
     bench.follower.start();
     expect(bench.follower.state.kind).toBe("stopped");
+  });
+
+  it("may be decided by whoever hears of a change", async () => {
+    const bench = new Bench();
+    bench.follower.on("change", () => void bench.follower.stop());
+    await bench.start();
+    bench.stream.snapshot([stub("a/x")], "").bookmark("t1");
+    await bench.clock.advance(60 * SECOND);
+    expect([bench.follower.state.kind, bench.ids, bench.clock.sleeping]).toEqual(["stopped", ["a/x"], 0]);
   });
 
   it("may be decided by whoever hears of the start", async () => {
