@@ -15,6 +15,7 @@ import type { Io } from "./io.js";
 import { CommandError, aborted, line } from "./io.js";
 import type { RegistryOptions } from "./options.js";
 import { collect, withConnection, withRegistry } from "./options.js";
+import { printable } from "./table.js";
 import type { KeptServer } from "./wrap/keep.js";
 
 interface ImportOptions extends RegistryOptions {
@@ -42,7 +43,17 @@ export function importCommand(io: Io, version: string, setExitCode: (code: numbe
       const entries = readConfigFile(readText(path), path);
       const tasks = planTasks(entries, selectEntries(entries, options.only ?? []), io.env);
       if (tasks.length === 0) return line(io.stdout, `${path} names no servers.`);
-      if (options.dryRun) return printOutcomes(io, tasks.map(foretell));
+      const secret = secretHeaders(tasks);
+      if (secret.length > 0 && options.credentialsFile === undefined) {
+        const will = options.dryRun ? "would be" : "are";
+        line(
+          io.stderr,
+          `Headers that hold secrets ${will} left out, because the registry keeps none: ${secret.join(", ")}. To have them sent, give ` +
+            "--credentials-file <file>, the file that the registry is started with as --upstream-credentials; you are asked before " +
+            "anything is written to it.",
+        );
+      }
+      if (options.dryRun) return printOutcomes(io, tasks.map((task) => foretell(task, options)));
       setExitCode(await run(io, registry, namespace, tasks, options, version));
     }),
   );
@@ -56,14 +67,24 @@ function readText(path: string): string {
   }
 }
 
-function foretell(task: Task): Outcome {
+/** `Authorization of github`, for each that could become a credential. */
+function secretHeaders(tasks: readonly Task[]): string[] {
+  return tasks.flatMap((task) =>
+    task.kind === "register" && task.secret ? [`${task.secret.header} of ${printable(task.name)}`] : [],
+  );
+}
+
+function foretell(task: Task, { credentialsFile, yes }: ImportOptions): Outcome {
   const { name, serverId, notes } = task;
   if (task.kind === "skip") return { name, serverId, result: "skipped", notes };
   if (task.kind === "wrap") return { name, serverId, result: "would wrap", notes };
-  const asks = task.secret
-    ? [`its header ${task.secret.header} would become the credential ${serverId}, if you agree`]
-    : [];
-  return { name, serverId, result: "would register", notes: [...notes, ...asks] };
+  if (!task.secret) return { name, serverId, result: "would register", notes };
+  const { header } = task.secret;
+  const becomes =
+    credentialsFile === undefined
+      ? `its header ${header} would be left out`
+      : `its header ${header} would become the credential ${serverId}${yes ? "" : ", if you agree"}`;
+  return { name, serverId, result: "would register", notes: [...notes, becomes] };
 }
 
 /** Resolves with the exit code; where commands were wrapped, when they ended or were ended. */
@@ -81,7 +102,7 @@ async function run(
   const outcomes = new Map<Task, Outcome>();
   for (const task of tasks) {
     if (io.ending.aborted) return 130;
-    if (task.kind === "skip") outcomes.set(task, { ...foretell(task) });
+    if (task.kind === "skip") outcomes.set(task, { ...foretell(task, options) });
     if (task.kind === "register") outcomes.set(task, await registerTask(registry, namespace, task, consent));
   }
   const running = new Map<Task, KeptServer>();

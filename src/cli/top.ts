@@ -37,8 +37,7 @@ export function topCommand(io: Io): Command {
 async function once(io: Io, registry: RegistryConnection, namespace: string, base: string): Promise<void> {
   const source = new Source(registry, namespace, base, io.ending);
   await source.refresh();
-  const { trouble } = source.view();
-  if (trouble !== "") throw new CommandError(trouble);
+  if (source.trouble) throw source.trouble;
   await pause(io.ending);
   await source.refresh();
   for (const { text } of frame(source.view(), ONCE.width, ONCE.height)) line(io.stdout, text);

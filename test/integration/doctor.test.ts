@@ -181,6 +181,7 @@ describe("top --once", () => {
     expect(deaf.stdout).toContain("no rates: the ops listener was not heard");
     const away = await toolcribDone(["top", "--once", "--registry", `127.0.0.1:${await freePort()}`]);
     expect(away).toMatchObject({ code: 1, stdout: "" });
+    expect(away.stderr).toContain("Start one with `npx toolcrib`, name another with --registry");
     expect((await toolcribDone(["top", "--registry", grpc])).code).toBe(2);
   });
 });

@@ -36,6 +36,14 @@ describe("import", () => {
     expect(dry.stdout).toMatch(/^Git Tools +git-tools +would register/m);
     expect(await new RemoteRegistry(grpc).toolIds()).toEqual([]);
 
+    expect(dry).toMatchObject({ stderr: "", stdout: expect.stringContaining("would become the credential git-tools, if you agree") });
+    const blind = await toolcribDone(["import", path, "--dry-run", "--registry", grpc]);
+    expect(blind.stdout).toContain("its header Authorization would be left out");
+    expect(blind.stderr).toMatch(/^Headers that hold secrets would be left out.*: Authorization of Git Tools\. To have them sent, give --credentials-file/);
+    const left = await toolcribDone(["import", path, "--registry", grpc, "--only", "Git Tools"]);
+    expect(left.stderr).toMatch(/^Headers that hold secrets are left out/);
+    expect(left.stdout).toContain("registered without its header Authorization: name the registry's --upstream-credentials file");
+
     const careful = await toolcribDone(["import", path, ...all]);
     expect(careful, careful.stderr).toMatchObject({ code: 0 });
     expect(careful.stdout).toMatch(/^Git Tools +git-tools +registered +\d+$/m);
@@ -59,7 +67,7 @@ describe("import", () => {
     expect(readFileSync(file, "utf8")).toBe(SECRET);
     expect([credentials, file].map((name) => statSync(name).mode & 0o777)).toEqual([0o600, 0o600]);
 
-    for (const { stdout, stderr } of [dry, careful, agreed]) expect(stdout + stderr).not.toContain(SECRET);
+    for (const { stdout, stderr } of [dry, blind, left, careful, agreed]) expect(stdout + stderr).not.toContain(SECRET);
     expect(careful.stdout).toContain('the editor would ask for "the-key": set THE_KEY instead');
     expect(careful.stdout).toContain(`${place("workspaceFolder")} is known to the editor alone`);
     expect(careful.stdout).toContain('query parameter "api_key"');

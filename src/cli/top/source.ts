@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { RegistryConnection } from "../../client/connection.js";
 import type { Follower } from "../../client/follower/follower.js";
-import { registryError } from "../../client/registry-error.js";
+import { type RegistryError, registryError } from "../../client/registry-error.js";
 import type { Notice } from "../../gen/toolcrib/v1/registry_service_pb.js";
 import type { Server } from "../../gen/toolcrib/v1/server_pb.js";
 import { follow } from "../follow.js";
@@ -23,7 +23,7 @@ export class Source {
   #notices: readonly Notice[] = [];
   #stale = false;
   #revision = "";
-  #trouble = "";
+  #trouble: RegistryError | undefined;
   #readings: Reading[] = [];
   #changes: string[] = [];
   #listedAtMs = Number.NEGATIVE_INFINITY;
@@ -61,12 +61,17 @@ export class Source {
     await Promise.all([this.#readMetrics(), this.#readServers()]);
   }
 
+  /** Why the servers could not be read the last time. */
+  get trouble(): RegistryError | undefined {
+    return this.#trouble;
+  }
+
   view(): View {
     return {
       address: this.registry.target.address,
       namespace: this.namespace,
       now: new Date(),
-      trouble: this.#trouble,
+      trouble: this.#trouble?.message ?? "",
       servers: this.#servers,
       notices: this.#notices,
       stale: this.#stale,
@@ -89,7 +94,7 @@ export class Source {
 
   async #readServers(): Promise<void> {
     const now = performance.now();
-    if (now - this.#listedAtMs < LIST_EVERY_MS && this.#trouble === "") return;
+    if (now - this.#listedAtMs < LIST_EVERY_MS && !this.#trouble) return;
     this.#listedAtMs = now;
     try {
       const { servers, stale, revision, notices } = await allServers(this.registry, this.namespace);
@@ -97,11 +102,11 @@ export class Source {
       this.#notices = notices;
       this.#stale = stale;
       this.#revision = revision;
-      this.#trouble = "";
+      this.#trouble = undefined;
     } catch (error) {
       const failed = registryError(error);
       if (!failed.transient) throw failed;
-      this.#trouble = failed.message;
+      this.#trouble = failed;
     }
   }
 
