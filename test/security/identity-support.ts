@@ -6,9 +6,9 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { expect } from "vitest";
 import type { ErrorReasonName, StatusName } from "../../src/domain/reasons.js";
 import { ErrorInfoSchema } from "../../src/gen/google/rpc/error_details_pb.js";
-import { failing, SERVICE } from "../integration/grpc-support.js";
+import { failing } from "../integration/grpc-support.js";
 import { AUDIENCE, bearer, entryOf, ISSUER, Issuer, newToken, type TokenEntry, writeTokens } from "../support/identity.js";
-import { declared, type RegistryProcess, RemoteRegistry, startRegistry } from "../support/registry.js";
+import { declared, methodOf, type RegistryProcess, RemoteRegistry, startRegistry } from "../support/registry.js";
 import { eventually } from "../support/upstream.js";
 import type { LogLine } from "./support.js";
 
@@ -110,7 +110,7 @@ export class IdentityTarget {
       expect(told).toMatchObject({ code: expected.code, reason: expected.reason });
       expect(told.message).toMatch(expected.says);
       expect(lines, "log lines of this refusal").toHaveLength(1);
-      expect(lines[0]).toMatchObject({ level: "info", code: expected.code, reason: expected.reason, method: `${SERVICE}/${upper(method)}` });
+      expect(lines[0]).toMatchObject({ level: "info", code: expected.code, reason: expected.reason, method: methodOf(method).path.slice(1) });
       expect(await this.state(), "what the registry holds").toEqual(before);
       const secret = authorization?.split(" ").pop() ?? "";
       if (secret.length > 8) expect(`${JSON.stringify(lines)}${JSON.stringify(told)}`).not.toContain(secret);
@@ -137,7 +137,7 @@ export class IdentityTarget {
     const body = JSON.stringify(request, (_key, value: unknown) =>
       isBuffer(value) ? Buffer.from(value.data).toString("base64") : isSpan(value) ? `${value.seconds}s` : value,
     );
-    return fetch(`${this.registry.http}/${SERVICE}/${upper(method)}`, { method: "POST", headers, body });
+    return fetch(`${this.registry.http}${methodOf(method).path}`, { method: "POST", headers, body });
   }
 
   async logged<T>(work: () => Promise<T>): Promise<{ result: T; lines: readonly LogLine[] }> {
@@ -178,7 +178,6 @@ export function server(serverId: string, more: object = {}): object {
 }
 
 
-const upper = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
 function isBuffer(value: unknown): value is { data: number[] } {
   return typeof value === "object" && value !== null && (value as { type?: unknown }).type === "Buffer";

@@ -9,7 +9,8 @@ import {
   type ClientReadableStream,
   credentials,
   loadPackageDefinition,
-  type Metadata,
+  Metadata,
+  type ServiceDefinition,
   type ServiceError,
 } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
@@ -113,7 +114,7 @@ export async function temporaryFolder(): Promise<string> {
 }
 
 const loaded = loadPackageDefinition(
-  loadSync("toolcrib/v1/registry_service.proto", {
+  loadSync(["toolcrib/v1/registry_service.proto", "toolcrib/v1/admin_service.proto"], {
     includeDirs: [join(ROOT, "proto")],
     keepCase: false,
     longs: Number,
@@ -121,9 +122,26 @@ const loaded = loadPackageDefinition(
     defaults: true,
     oneofs: true,
   }),
-) as unknown as { toolcrib: { v1: { RegistryService: new (address: string, c: unknown, options: object) => Client } } };
+) as unknown as {
+  toolcrib: {
+    v1: {
+      RegistryService: { new (address: string, c: unknown, options: object): Client; service: ServiceDefinition };
+      AdminService: { service: ServiceDefinition };
+    };
+  };
+};
+
+const { RegistryService, AdminService } = loaded.toolcrib.v1;
 
 type Call = (request: object, ...rest: unknown[]) => unknown;
+
+/** How a unary method of either service is called: `isolateServer` → `/toolcrib.v1.AdminService/IsolateServer`. */
+export function methodOf(name: string) {
+  const rpc = `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+  const found = RegistryService.service[rpc] ?? AdminService.service[rpc];
+  if (!found) throw new Error(`no such method: ${name}`);
+  return found;
+}
 
 /** One method name → call; answers are plain objects as proto-loader makes them. */
 export class RemoteRegistry {
@@ -133,18 +151,18 @@ export class RemoteRegistry {
   constructor(address: string, keep = false) {
     // A connection of its own, as between processes; grpc-js would share one among all clients of an address.
     const options = { "grpc.use_local_subchannel_pool": 1 };
-    this.client = new loaded.toolcrib.v1.RegistryService(address, credentials.createInsecure(), options);
+    this.client = new RegistryService(address, credentials.createInsecure(), options);
     if (!keep) onTestFinished(() => this.client.close());
   }
 
   /** Rejects with grpc-js's ServiceError. */
   call(method: string, request: object = {}, deadlineMs = 15_000, metadata?: Metadata): Promise<any> {
-    const run = (this.client as unknown as Record<string, Call>)[method] as Call;
+    const { path, requestSerialize, responseDeserialize } = methodOf(method);
     return new Promise((resolve, reject) => {
       const done = (error: ServiceError | null, answer: unknown) => (error ? reject(error) : resolve(answer));
       const options = { deadline: Date.now() + deadlineMs };
-      if (metadata) run.call(this.client, request, metadata, options, done);
-      else run.call(this.client, request, options, done);
+      const sent = metadata ?? new Metadata();
+      this.client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, sent, options, done);
     });
   }
 

@@ -1,78 +1,17 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { PartitionStore, Store } from "../../../src/catalogue/ports.js";
-import { MemoryStore } from "../../../src/store/memory/memory-store.js";
+import type { Store } from "../../../src/catalogue/ports.js";
 import { declare, introspect, listingOf, Recorder, stubsOf, tool, watch, World } from "../../support/replica.js";
 import { storeUnavailable } from "../../../src/domain/fault.js";
 import { everything } from "../../../src/domain/filter.js";
 import { UpstreamError } from "../../../src/catalogue/upstream-port.js";
 import { createIntake } from "../../../src/probe/intake.js";
 import { createLister } from "../../../src/schemas/lister.js";
+import { Flushable } from "../../support/flushable.js";
 import { silentLogger } from "../../support/upstream.js";
 
 let world: World;
 afterEach(() => world.stop());
 
-/** A store that can be flushed under its replicas; each replica's polls can be held. */
-class Flushable {
-  current: MemoryStore;
-  constructor(private readonly w: World) {
-    this.current = new MemoryStore(w.clock, w.random);
-  }
-  flush() {
-    this.current = new MemoryStore(this.w.clock, this.w.random);
-  }
-  attach() {
-    const p = (): PartitionStore => this.current.partitions[0] as PartitionStore;
-    const hold = {
-      until: undefined as Promise<void> | undefined,
-      release: () => {},
-      hold() {
-        this.until = new Promise<void>((r) => {
-          this.release = r;
-        });
-      },
-    };
-    const store: Store = {
-      kind: "memory",
-      partitions: [
-        {
-          partition: 0,
-          log: {
-            commit: (c) => p().log.commit(c),
-            snapshot: () => p().log.snapshot(),
-            head: () => p().log.head(),
-            poll: async (after, limit, signal) => {
-              if (hold.until) {
-                const aborted = new Promise<void>((r) => signal.addEventListener("abort", () => r(), { once: true }));
-                await Promise.race([hold.until, aborted]);
-              }
-              return p().log.poll(after, limit, signal);
-            },
-          },
-          leases: {
-            renew: (ids) => p().leases.renew(ids),
-            due: (n) => p().leases.due(n),
-            extend: (ids) => p().leases.extend(ids),
-            buried: (a, b) => p().leases.buried(a, b),
-          },
-          blobs: {
-            put: (n, b) => p().blobs.put(n, b),
-            get: (n, d) => p().blobs.get(n, d),
-            touch: (n, d) => p().blobs.touch(n, d),
-            sweep: (k) => p().blobs.sweep(k),
-          },
-          notes: {
-            get: (k) => p().notes.get(k),
-            put: (k, b, t, e) => p().notes.put(k, b, t, e),
-            remove: (k, v) => p().notes.remove(k, v),
-          },
-        },
-      ],
-      close: async () => {},
-    };
-    return { store, hold };
-  }
-}
 const server = (r: any, id: string) => r.server({ namespace: "", serverId: id, minRevision: "" });
 
 /** One test for each bug that was found in the catalogue by reading; its letter is its name in the history. */
