@@ -3,10 +3,12 @@ import { type DescMethodUnary, create, toBinary } from "@bufbuild/protobuf";
 import { Metadata } from "@grpc/grpc-js";
 import { afterEach, describe, expect, it } from "vitest";
 import type { RegistryApi } from "../../src/catalogue/api.js";
-import { Fault, invalidRequest, relistRequired } from "../../src/domain/fault.js";
+import { checkIsolation } from "../../src/domain/admission/isolation.js";
+import { Fault, invalidRequest, notFound, relistRequired } from "../../src/domain/fault.js";
 import { type ErrorReasonName, STATUS_OF } from "../../src/domain/reasons.js";
+import { AdminService } from "../../src/gen/toolcrib/v1/admin_service_pb.js";
 import { RegistryService } from "../../src/gen/toolcrib/v1/registry_service_pb.js";
-import { type ReadError, type Rig, SERVICE, callRaw, failing, startRig } from "./grpc-support.js";
+import { type ReadError, type Rig, callRaw, failing, startRig } from "./grpc-support.js";
 import { ALL_WAYS, type HttpRig, failingHttp, startHttpRig } from "./http-support.js";
 
 let rigs: { grpc: Rig; http: HttpRig } | undefined;
@@ -128,14 +130,52 @@ const REQUESTS: Case[] = [
   },
 ];
 
+const down = { reason: "LOAD_FAILED", code: "UNAVAILABLE", retryMs: 2_000, metadata: { server: "s", kind: "connect" } };
+const refusing = (reason: ErrorReasonName, facts: object = {}) => () => Promise.reject(new Fault(reason, "no", facts));
+
+const ADMIN: Case[] = [
+  {
+    what: "an isolation without a reason",
+    method: "isolateServer",
+    request: { serverId: "s" },
+    api: { isolate: async (input) => Promise.reject(invalidRequest(checkIsolation(input))) },
+    expected: { ...invalid, violations: [{ field: "why", description: expect.stringContaining("say why") as string }] },
+  },
+  {
+    what: "a resumed server that is absent",
+    method: "resumeServer",
+    request: { namespace: "n", serverId: "s" },
+    api: { resume: async ({ serverId }) => Promise.reject(notFound("server", serverId)) },
+    expected: { code: "NOT_FOUND", reason: "NOT_FOUND", metadata: { server: "s" } },
+  },
+  {
+    what: "a refreshed server that is isolated",
+    method: "refreshServer",
+    request: { serverId: "s" },
+    api: { refresh: refusing("SERVER_ISOLATED", { metadata: { server: "s" } }) },
+    expected: { code: "UNAVAILABLE", reason: "SERVER_ISOLATED", retryMs: undefined },
+  },
+  {
+    what: "a refreshed server that is down",
+    method: "refreshServer",
+    request: { serverId: "s" },
+    api: { refresh: refusing("LOAD_FAILED", { metadata: down.metadata, retryAfterMs: 2_000, cause: new Error("secret") }) },
+    expected: down,
+  },
+  { what: "no operator", method: "isolateServer", request: {}, api: { isolate: refusing("FORBIDDEN") }, expected: { code: "PERMISSION_DENIED" } },
+];
+
+const METHODS = { ...RegistryService.method, ...AdminService.method };
+const methodOf = (name: string): DescMethodUnary => METHODS[name as "renew"];
+
 type Outcome = Omit<ReadError, "detailBytes">;
 
 async function overGrpc({ method, request, headers = {} }: Case, grpc: Rig): Promise<Outcome> {
-  const desc = RegistryService.method[method as "renew"] as DescMethodUnary;
+  const desc = methodOf(method);
   const bytes = Buffer.from(toBinary(desc.input, create(desc.input, request as never)));
   const metadata = new Metadata();
   for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
-  const { detailBytes: _, ...outcome } = await failing(callRaw(grpc.raw(), `/${SERVICE}/${desc.name}`, bytes, metadata));
+  const { detailBytes: _, ...outcome } = await failing(callRaw(grpc.raw(), `/${desc.parent.typeName}/${desc.name}`, bytes, metadata));
   return {
     ...outcome,
     violations: outcome.violations.map(({ field, description }) => ({ field, description })),
@@ -143,13 +183,14 @@ async function overGrpc({ method, request, headers = {} }: Case, grpc: Rig): Pro
 }
 
 describe("an error is the same over gRPC and in every way over HTTP", () => {
-  it.each([...REASONS, ...REQUESTS])("$what", async (one) => {
+  it.each([...REASONS, ...REQUESTS, ...ADMIN])("$what", async (one) => {
     rigs = { grpc: await startRig(one.api, one.options), http: await startHttpRig(one.api, one.options) };
     const { grpc, http } = rigs;
     const expected = await overGrpc(one, grpc);
     expect(expected).toMatchObject({ ...one.expected, domain: "toolcrib" });
     for (const way of ALL_WAYS) {
-      const client = http.client(way) as unknown as Record<string, (request: object, options: object) => Promise<unknown>>;
+      const service = methodOf(one.method).parent === AdminService ? http.admin(way) : http.client(way);
+      const client = service as unknown as Record<string, (request: object, options: object) => Promise<unknown>>;
       const call = client[one.method]?.(one.request, { headers: one.headers ?? {} }) ?? Promise.reject(new Error(one.method));
       expect(await failingHttp(call), way).toEqual(expected);
     }
@@ -157,7 +198,9 @@ describe("an error is the same over gRPC and in every way over HTTP", () => {
     const line = (l: (typeof http.log)[number] | undefined) => ({ ...l, fields: { ...l?.fields, peer: "", err: "" } });
     expect(http.log.map(line)).toEqual(ALL_WAYS.map(() => line(grpc.log[0])));
     expect(JSON.stringify(expected)).not.toContain("secret");
-    const counted = `toolcrib_rpc_requests_total{method="${SERVICE}/${one.method[0]?.toUpperCase()}${one.method.slice(1)}",code="${expected.code}"}`;
+    const { parent, name } = methodOf(one.method);
+    const label = `${parent.typeName}/${name}`;
+    const counted = `toolcrib_rpc_requests_total{method="${label}",code="${expected.code}"}`;
     expect(await grpc.metrics.registry.metrics()).toContain(`${counted} 1`);
     await expect.poll(() => http.metrics.registry.metrics()).toContain(`${counted} ${ALL_WAYS.length}`);
   });
@@ -208,6 +251,9 @@ describe("an error is the same over gRPC and in every way over HTTP", () => {
         expect(error).toMatchObject({ code: "UNAVAILABLE", reason: "DRAINING" });
         expect(error.retryMs).toBeGreaterThanOrEqual(100);
       }
+      const admin = rigs.http.admin(way);
+      for (const call of [admin.isolateServer({}), admin.resumeServer({}), admin.refreshServer({})])
+        expect(await failingHttp(call)).toMatchObject({ code: "UNAVAILABLE", reason: "DRAINING" });
       await client.renew({});
       await client.deregister({ target: { case: "leaseId", value: "l" } });
     }

@@ -27,6 +27,7 @@ describe("reflection", () => {
     const args = ["--reflect", "--reflect-protocol", protocol];
     const methods = await bufCurl(...args, "--list-methods", base);
     expect(methods).toContain(`${SERVICE}/Watch`);
+    expect(methods).toContain("toolcrib.v1.AdminService/IsolateServer");
     expect(methods).toContain("grpc.health.v1.Health/Check");
     const answer = await bufCurl(...args, "--data", '{"tool_id":"s/t"}', `${base}/${SERVICE}/GetFullSchema`);
     expect(JSON.parse(answer)).toMatchObject({
@@ -72,6 +73,7 @@ describe("grpc.health.v1", () => {
     rig.server.setReady(true);
     expect(await check("")).toBe("SERVING");
     expect(await check(SERVICE)).toBe("SERVING");
+    expect(await check("toolcrib.v1.AdminService")).toBe("SERVING");
     await expect(check("other")).rejects.toMatchObject({ code: grpc.status.NOT_FOUND });
 
     const seen: string[] = [];

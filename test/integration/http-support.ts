@@ -5,6 +5,7 @@ import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/conn
 import type { RegistryApi } from "../../src/catalogue/api.js";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../../src/gen/google/rpc/error_details_pb.js";
 import { SubstitutesSchema } from "../../src/gen/toolcrib/v1/error_pb.js";
+import { AdminService } from "../../src/gen/toolcrib/v1/admin_service_pb.js";
 import { RegistryService } from "../../src/gen/toolcrib/v1/registry_service_pb.js";
 import { createMetrics } from "../../src/ops/metrics.js";
 import { type HttpOptions, type HttpServer, startHttp } from "../../src/rpc/connect/server.js";
@@ -22,6 +23,7 @@ export interface HttpRig {
   readonly metrics: ReturnType<typeof createMetrics>;
   readonly watches: Watching[];
   client(way: Way): RegistryHttpClient;
+  admin(way: Way): Client<typeof AdminService>;
 }
 
 export async function startHttpRig(api: Partial<RegistryApi> = {}, options: Partial<HttpOptions> = {}): Promise<HttpRig> {
@@ -43,7 +45,15 @@ export async function startHttpRig(api: Partial<RegistryApi> = {}, options: Part
     ...options,
   });
   const url = `http://127.0.0.1:${server.address.port}`;
-  return { server, url, log, metrics, watches, client: (way) => createClient(RegistryService, WAYS[way](url)) };
+  return {
+    server,
+    url,
+    log,
+    metrics,
+    watches,
+    client: (way) => createClient(RegistryService, WAYS[way](url)),
+    admin: (way) => createClient(AdminService, WAYS[way](url)),
+  };
 }
 
 export const WAYS = {
