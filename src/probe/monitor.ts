@@ -68,7 +68,7 @@ export class Monitor {
     for (const [key, instance] of probed) if (!this.#kept.has(key) && record) this.#begin(key, instance, record);
     if (isolated) this.deps.panic.note(this.#key, undefined);
     this.#wasIsolated = isolated;
-    if (this.#up) this.#release();
+    if (this.#mayBeDialled) this.#release();
   }
 
   /** A listing reached it, or did not. */
@@ -78,7 +78,7 @@ export class Monitor {
 
   /** Resolves when the server may be dialled for something else than a trial, or when nobody looks after it any more. */
   async ready(signal: AbortSignal): Promise<void> {
-    if (this.#up || !this.#run || signal.aborted) return;
+    if (this.#mayBeDialled || !this.#run || signal.aborted) return;
     await new Promise<void>((resolve) => {
       this.#waiting.push(resolve);
       signal.addEventListener("abort", () => resolve(), { once: true });
@@ -101,8 +101,12 @@ export class Monitor {
 
   get #up(): boolean {
     if (this.#unprobed.length > 0) return true;
-    const all = [...this.#kept.values()];
-    return all.some((k) => isUp(k.watched.health) || k.watched.health.last?.kind === "barred");
+    return [...this.#kept.values()].some((k) => isUp(k.watched.health));
+  }
+
+  /** Listing a server that was never seen is how it is first seen, and egress may have changed since it was barred. */
+  get #mayBeDialled(): boolean {
+    return this.#unprobed.length > 0 || [...this.#kept.values()].some((k) => k.watched.health.breaker.kind === "closed");
   }
 
   #begin(key: string, instance: Instance, record: ServerRecord): void {
@@ -128,14 +132,15 @@ export class Monitor {
 
   /** A new holder goes on from what everybody knows; whoever was down is looked at once. */
   #seed(instance: Instance, record: ServerRecord): InstanceHealth {
-    const { breaker, conditions, pending } = record.header;
+    const { availability, breaker, conditions, pending } = record.header;
     const met = !pending && !this.#wasIsolated && conditions.some((c) => c.type === "Reachable" && c.status === "true");
-    if (instance.availability === "available" && breaker.kind !== "open") return { ...UNKNOWN_HEALTH, met };
+    const presumed = availability === "available";
+    if (instance.availability === "available" && breaker.kind !== "open") return { ...UNKNOWN_HEALTH, met, presumed };
     const attempt = breaker.kind === "open" ? breaker.attempt : 1;
     const untilMs = this.deps.clock.monotonic();
     // A resumed server, or one that registered anew, is up as soon as it answers.
     const rise = !this.#wasIsolated && instance.availability === "unavailable";
-    return { ...UNKNOWN_HEALTH, met: rise, breaker: { kind: "open", untilMs, attempt, successes: 0 } };
+    return { ...UNKNOWN_HEALTH, met: rise, presumed: false, breaker: { kind: "open", untilMs, attempt, successes: 0 } };
   }
 
   #drop(key: string): void {
@@ -153,8 +158,12 @@ export class Monitor {
     const nowMs = clock.monotonic();
     this.#noteForPanic();
     const up = this.#up;
-    if (up) this.#release();
-    if (up && !this.#wasUp) this.onUp();
+    if (this.#mayBeDialled) this.#release();
+    if (up && !this.#wasUp) {
+      this.deps.logger.info({ ...this.name }, "a server is up again");
+      this.onUp();
+    }
+    if (!up && this.#wasUp) this.#logFall();
     this.#wasUp = up;
     if (panic.state || !this.#run) return;
     const looked = this.#looked();
@@ -165,6 +174,12 @@ export class Monitor {
       ...sight,
       open: open && { untilMs: Math.round(clock.now() + Math.max(0, open.untilMs - nowMs)), attempt: open.attempt },
     });
+  }
+
+  #logFall(): void {
+    const last = [...this.#kept.values()].at(-1)?.watched.health.last;
+    const why = last && "message" in last ? { reason: last.reason, detail: last.message } : {};
+    this.deps.logger.warn({ ...this.name, ...why }, "a server is down: its tools are unavailable until it answers again");
   }
 
   /** In the record's order: the newest registration last. */

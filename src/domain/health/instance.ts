@@ -7,6 +7,8 @@ export interface InstanceHealth {
   readonly breaker: Breaker;
   /** It answered since it registered: the first success counts at once, later ones only `rise` in a row. */
   readonly met: boolean;
+  /** It counts as there until a look says otherwise: its registrant says so, and nobody has listed it in vain. */
+  readonly presumed: boolean;
   readonly last: Verdict | undefined;
   /** Of the failures that came in a row, if the last verdict was one: when they began. */
   readonly badSinceMs: number | undefined;
@@ -20,6 +22,7 @@ export interface InstanceHealth {
 export const UNKNOWN_HEALTH: InstanceHealth = Object.freeze({
   breaker: CLOSED,
   met: false,
+  presumed: true,
   last: undefined,
   badSinceMs: undefined,
   contrary: 0,
@@ -49,7 +52,7 @@ const FLAP_EDGE_MS = 10_000;
 const JITTER = 0.1;
 
 export function isUp(health: InstanceHealth): boolean {
-  return health.breaker.kind === "closed" && health.last?.kind !== "barred";
+  return health.breaker.kind === "closed" && health.last?.kind !== "barred" && (health.met || health.presumed);
 }
 
 export function isFlapping({ falls }: InstanceHealth, nowMs: number): boolean {
@@ -82,6 +85,7 @@ export function foldHealth(
     ...slowness(health, verdict),
     breaker,
     met: health.met || good,
+    presumed: health.presumed,
     last: verdict,
     badSinceMs: good ? undefined : (health.badSinceMs ?? nowMs),
     // A server that was never there has not gone.
