@@ -1,6 +1,6 @@
 /** The follower against whole replicas on a real Redis: it loses them one way after the other, and its list stays right. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { credentials, Client } from "@grpc/grpc-js";
+import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
 import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { createFollower, type Follower } from "../../src/client/follower/follower.js";
 import type { FollowerOptions } from "../../src/client/follower/options.js";
@@ -101,7 +101,11 @@ async function startReplicaAt(address: string, store: string): Promise<Replica> 
 }
 
 function encoded(stubs: readonly Stub[]): string[] {
-  return stubs.map((s) => Buffer.from(toBinary(StubSchema, s)).toString("hex"));
+  return hex(stubs.map((s) => toBinary(StubSchema, s)));
+}
+
+function hex(texts: readonly Uint8Array[]): string[] {
+  return texts.map((bytes) => Buffer.from(bytes).toString("hex"));
 }
 
 describe.skipIf(inject("redisServer") === "")("a follower of two replicas", () => {
@@ -114,9 +118,20 @@ describe.skipIf(inject("redisServer") === "")("a follower of two replicas", () =
     for (let i = 0; i < 150; i++) {
       const { api } = pick(2) === 0 ? a : b;
       const serverId = `s${pick(8)}`;
-      if (pick(4) === 0) {
+      const action = pick(8);
+      if (action < 2) {
         const target = pick(2) === 0 ? { all: true } : { toolName: `t${pick(9)}` };
         await api.call("deregister", { serverId, ...target });
+        continue;
+      }
+      if (action === 2) {
+        const method = pick(2) === 0 ? "isolateServer" : "resumeServer";
+        await api
+          .call(method, method === "isolateServer" ? { serverId, why: "A test." } : { serverId })
+          .catch((error: ServiceError) => {
+            // It may not be there now.
+            expect(error.code).toBe(status.NOT_FOUND);
+          });
         continue;
       }
       // Now and then a change of several messages.
@@ -135,11 +150,17 @@ describe.skipIf(inject("redisServer") === "")("a follower of two replicas", () =
       () => b.api.toolIds({ filter: { serverIds: ["marker"] } }),
       (ids) => ids.length === 1,
     );
-    const [atA, atB] = [await rawPages(a.process.grpc), await rawPages(b.process.grpc)];
-    expect(atA.map(String), `seed ${seed}`).toEqual(atB.map(String));
-    const listed = atA.flatMap((page) => fromBinary(GetStubsResponseSchema, page).stubs);
-    expect(encoded(follower.stubs()), `seed ${seed}`).toEqual(encoded(listed));
+    const lists = async () => {
+      const [atA, atB] = [await rawPages(a.process.grpc), await rawPages(b.process.grpc)];
+      const listed = atA.flatMap((page) => fromBinary(GetStubsResponseSchema, page).stubs);
+      return [hex(atA), hex(atB), encoded(listed), encoded(follower.stubs())].map((list) => list.join());
+    };
+    // A server that was resumed becomes available when it has proved itself, which is a change of its own.
+    await eventually(lists, ([atA, atB, listed, followed]) => atA === atB && listed === followed).catch((error) => {
+      throw new Error(`seed ${seed}`, { cause: error });
+    });
     expect(told.length, `seed ${seed}`).toBeGreaterThan(100);
+    expect(told.some((t) => t.startsWith("AVAILABILITY_CHANGED"))).toBe(true);
     expect(follower.state.kind).toBe("live");
   });
 
