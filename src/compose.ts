@@ -6,6 +6,7 @@ import type { Config } from "./config/settings.js";
 import { isLoopback } from "./config/values.js";
 import type { EgressPolicy, Own } from "./domain/admission/egress.js";
 import { describeRedis, type RedisNode, readRedisAddress, redisNodes } from "./domain/redis-address.js";
+import { Attempts } from "./files/problems.js";
 import { keepGauges } from "./ops/gauges.js";
 import { type Metrics } from "./ops/metrics.js";
 import { type OpsServer, startOps } from "./ops/server.js";
@@ -13,12 +14,12 @@ import { machineAddresses } from "./ops/system.js";
 import { type HttpServer, startHttp } from "./rpc/connect/server.js";
 import { type GrpcServer, startGrpc } from "./rpc/grpc/server.js";
 import { createDoor, type Door } from "./rpc/identity/door.js";
-import { openIdentity } from "./rpc/identity/open.js";
-import { openTls, type Tls } from "./rpc/tls.js";
+import type { Tls } from "./rpc/tls.js";
 import { openStore } from "./store/open.js";
 import type { RedisFiles } from "./store/redis/redis-store.js";
-import { type Credentials, NO_CREDENTIALS, watchCredentials } from "./upstream/credentials/credentials.js";
 import { assemble, type Core, type World } from "./core.js";
+import { type OpenedFiles, openFiles } from "./opened-files.js";
+import { takenAddresses } from "./taken-addresses.js";
 
 /** A running replica. */
 export interface Replica {
@@ -39,7 +40,7 @@ export interface Replica {
   stop(): Promise<void>;
 }
 
-/** Rejects with one clear sentence when the store, the folder or a port cannot be had; nothing is left open then. */
+/** Rejects with Problems, everything that is in the way, when files, the store or ports cannot be had; nothing is left open then. */
 export async function startReplica(config: Config, world: World): Promise<Replica> {
   const { clock, log } = world;
   const opened: { close(): Promise<void> }[] = [];
@@ -47,27 +48,18 @@ export async function startReplica(config: Config, world: World): Promise<Replic
   const ready = promised<void>();
   const partitioned = promised<number>();
   try {
-    const setting = config.store.kind === "redis" ? config.store.url : config.store.kind;
-    const store = await openStore(setting, {
-      ...world,
-      logger: log,
-      dataDir: config.dataDir,
-      keyPrefix: config.redisPrefix,
-      partitions: config.partitions === 0 ? undefined : config.partitions,
-      redis: {
-        files: redisFiles(config),
-        onNode: (node) => remember(own, node),
-        onPartitions: (count) => partitioned.resolve(count),
-      },
-    });
-    opened.push(store);
-    const credentials = openCredentials(config, world);
-    opened.push({ close: async () => credentials.close() });
     const policy = egressPolicy(config, own);
+    const attempts = new Attempts();
+    const files = attempts.try(() => openFiles(config, world, policy));
+    if (files) opened.push({ close: async () => files.close() });
+    attempts.add(await takenAddresses(config));
+    // With bad settings the store is left alone; a taken port is told together with what is wrong with the store.
+    const store = files && (await attempts.tryLater(() => openStoreOf(config, world, own, partitioned.resolve)));
+    if (store) opened.push(store);
+    if (!files || !store || attempts.failed) throw attempts.problems(SECOND_REGISTRY);
+    const { credentials, identity, tls } = files;
     const core = assemble(config, world, store, policy, credentials);
-    const access = openAccess(config, world, core.registry, policy);
-    opened.push(access);
-    const { door, tls } = access;
+    const door = createDoor(core.registry, identity);
     const problems = (): readonly string[] => notReady(core.registry, describeStore(config));
     const ops = await startOps({ address: config.opsAddress, ready: problems, metrics: core.metrics.registry, log, tls });
     opened.push(ops);
@@ -86,7 +78,7 @@ export async function startReplica(config: Config, world: World): Promise<Replic
     });
     opened.push(grpc);
     own.push({ what: "the registry's own gRPC listener", ...grpc.address });
-    const http = await httpOf(config, world, core.metrics, access);
+    const http = await httpOf(config, world, core.metrics, { door, tls });
     if (http) {
       opened.push(http);
       own.push({ what: "the registry's own HTTP listener", ...http.address });
@@ -102,7 +94,7 @@ export async function startReplica(config: Config, world: World): Promise<Replic
       kept: core.kept,
     });
     core.start();
-    const replica = replicaOf(core, store, access, ops, grpc, http, stopGauges);
+    const replica = replicaOf(core, store, files, ops, grpc, http, stopGauges);
     return { ...replica, ready: ready.promise, problems, otherPartitions: partitioned.promise };
   } catch (error) {
     for (const one of opened.reverse()) await one.close();
@@ -113,7 +105,7 @@ export async function startReplica(config: Config, world: World): Promise<Replic
 function replicaOf(
   core: Core,
   store: Store,
-  access: Access,
+  files: OpenedFiles,
   ops: OpsServer,
   grpc: GrpcServer,
   http: HttpServer | undefined,
@@ -128,7 +120,7 @@ function replicaOf(
     stopGauges();
     await core.stop();
     await ops.close();
-    await access.close();
+    files.close();
     await store.close();
   };
   return {
@@ -146,25 +138,6 @@ function replicaOf(
 interface Access {
   readonly door: Door;
   readonly tls: Tls | undefined;
-  close(): Promise<void>;
-}
-
-function openAccess(config: Config, { log, clock, resolve }: World, registry: Registry, policy: EgressPolicy): Access {
-  const { tokensFile, jwtJwks, certificatesFile, tlsCert, tlsKey, tlsClientCa } = config;
-  const jwt = { issuer: config.jwtIssuer, audience: config.jwtAudience, algorithms: config.jwtAlgorithms };
-  const way = { policy, resolve };
-  const identity = openIdentity({ tokensFile, jwtJwks, jwt, certificatesFile, way }, log, () => clock.now());
-  try {
-    const tls = tlsCert === "" ? undefined : openTls({ cert: tlsCert, key: tlsKey, clientCa: tlsClientCa }, log);
-    const close = async (): Promise<void> => {
-      identity.close();
-      tls?.close();
-    };
-    return { door: createDoor(registry, identity), tls, close };
-  } catch (error) {
-    identity.close();
-    throw error;
-  }
 }
 
 async function httpOf(
@@ -187,9 +160,26 @@ function egressPolicy(config: Config, own: readonly Own[]): EgressPolicy {
   return { inside: local ? "open" : "closed", allow: config.egressAllow, own: () => own, machine: machineAddresses };
 }
 
-function openCredentials({ upstreamCredentials }: Config, { env = {}, log }: World): Credentials {
-  return upstreamCredentials === "" ? NO_CREDENTIALS : watchCredentials(upstreamCredentials, env, log);
+function openStoreOf(
+  config: Config,
+  world: World,
+  own: Own[],
+  onPartitions: (count: number) => void,
+): Promise<Store> {
+  return openStore(config.store.kind === "redis" ? config.store.url : config.store.kind, {
+    ...world,
+    logger: world.log,
+    dataDir: config.dataDir,
+    keyPrefix: config.redisPrefix,
+    partitions: config.partitions === 0 ? undefined : config.partitions,
+    redis: { files: redisFiles(config), onNode: (node) => remember(own, node), onPartitions },
+  });
 }
+
+/** For whoever starts the registry twice: folder and ports are all taken then. */
+const SECOND_REGISTRY =
+  "To run a second registry beside the first, give it a folder and ports of its own: --data-dir ./data-2 " +
+  "--grpc-address 127.0.0.1:7860 --http-address 127.0.0.1:7861 --ops-address 127.0.0.1:7862";
 
 /** Where the store is, as far as the settings say; nobody may register that as an MCP server. */
 function storePlaces({ store }: Config): Own[] {

@@ -5,6 +5,8 @@ import { describeStore, type Replica, startReplica } from "./compose.js";
 import { asksForHelp, asksForVersion, hasIdentity, helpText, loadConfig, processSources, type Sources } from "./config/config.js";
 import type { Config } from "./config/settings.js";
 import { formatAddress } from "./config/values.js";
+import { sentencesOf } from "./files/problems.js";
+import { fileProblems } from "./opened-files.js";
 import { createLogger } from "./ops/logging.js";
 import { systemClock, systemRandom } from "./ops/system.js";
 
@@ -21,13 +23,13 @@ export async function serve(sources: Sources): Promise<number> {
     return 0;
   }
   const loaded = loadConfig(sources);
-  if (!loaded.ok) return fail(loaded.errors);
-  const { config } = loaded;
+  const config = loaded.ok ? loaded.config : loaded.readable;
   const log = createLogger({ level: config.logLevel });
+  const world = { clock: systemClock, random: systemRandom, log, version: version(), env: sources.env };
+  if (!loaded.ok) return fail([...loaded.errors, ...fileProblems(config, world)]);
   for (const warning of loaded.warnings) log.warn({}, warning);
   reportCrashes(log);
   try {
-    const world = { clock: systemClock, random: systemRandom, log, version: version(), env: sources.env };
     const signal = stopSignal();
     for (let settings = config; ; ) {
       const replica = await startReplica(settings, world);
@@ -41,7 +43,7 @@ export async function serve(sources: Sources): Promise<number> {
       settings = { ...config, partitions: why };
     }
   } catch (error) {
-    return fail([error instanceof Error ? error.message : String(error)]);
+    return fail(sentencesOf(error));
   }
 }
 

@@ -6,8 +6,8 @@ import { formatAddress, isLoopback, readValue, redactUrl } from "./values.js";
 
 export type Loaded =
   | { readonly ok: true; readonly config: Config; readonly warnings: readonly string[] }
-  /** One sentence each. */
-  | { readonly ok: false; readonly errors: readonly string[] };
+  /** One sentence each. `readable` holds what could be read, and defaults for the rest: files that it names can be looked at too. */
+  | { readonly ok: false; readonly errors: readonly string[]; readonly readable: Config };
 
 export interface Sources {
   /** Arguments after the program's name. */
@@ -18,18 +18,26 @@ export interface Sources {
 /** A flag beats its variable; an empty variable counts as unset. */
 export function loadConfig(sources: Sources): Loaded {
   const errors: string[] = [];
-  const flags = readFlags(sources.argv, errors);
+  const wrong = new Set<keyof Config>();
+  const flags = readFlags(sources.argv, errors, wrong);
   refuseUnknownVariables(sources.env, errors);
   const values: Record<string, unknown> = {};
   for (const setting of SETTINGS) {
     const text = flags.get(setting.flag) ?? (sources.env[setting.variable] || setting.fallback);
     const read = readValue(setting.kind, text);
-    if (read.ok) values[setting.name] = read.value;
-    else errors.push(`${named(setting)} must be ${read.expected}, not ${shown(setting, text)}.`);
+    if (!read.ok) {
+      wrong.add(setting.name);
+      errors.push(`${named(setting)} must be ${read.expected}, not ${shown(setting, text)}.`);
+    }
+    const fallback = read.ok ? read : readValue(setting.kind, setting.fallback);
+    if (fallback.ok) values[setting.name] = fallback.value;
   }
   const config = Object.freeze(values) as unknown as Config;
-  const warnings = errors.length === 0 ? together(config, errors) : [];
-  return errors.length === 0 ? { ok: true, config, warnings } : { ok: false, errors };
+  const warnings = together(config, (about, sentence) => {
+    // What a setting means for others is not known while its own value is wrong.
+    if (!about.some((name) => wrong.has(name))) errors.push(sentence);
+  });
+  return errors.length === 0 ? { ok: true, config, warnings } : { ok: false, errors, readable: config };
 }
 
 /** Configuration of this process. */
@@ -40,12 +48,41 @@ export function processSources(): Sources {
 /** Text of `--help`. */
 export function helpText(): string {
   const rows = SETTINGS.map((s) => ({
-    left: s.kind.kind === "switch" ? s.flag : `${s.flag} <${s.kind.kind}>`,
+    left: `${s.flag}${placeholder(s)}`,
     right: `${s.help} [${s.variable}, ${s.fallback === "" ? "unset by default" : `default ${s.fallback}`}]`,
   }));
   const width = Math.max(...rows.map((r) => r.left.length));
   const lines = rows.map((r) => `  ${r.left.padEnd(width)}  ${r.right}`);
   return ["Usage: npm start -- [settings]", "", "Settings, by flag or by variable:", ...lines, ""].join("\n");
+}
+
+/** What stands for the value in `--help`. */
+function placeholder({ name, kind }: Setting): string {
+  switch (kind.kind) {
+    case "address":
+      return " <host:port>";
+    case "address or off":
+      return " <host:port|off>";
+    case "origins":
+      return " <url,…|*>";
+    case "store":
+      return " <embedded|memory|url>";
+    case "destinations":
+      return " <network|name,…>";
+    case "tools":
+      return " <server/tool,…>";
+    case "text":
+    case "optional":
+      return ` <${kind.rule.placeholder ?? "text"}>`;
+    case "choice":
+      return ` <${kind.of.join("|")}>`;
+    case "choices":
+      return " <name,…>";
+    case "integer":
+      return name.endsWith("Ms") ? " <milliseconds>" : " <number>";
+    case "switch":
+      return "";
+  }
 }
 
 /** The table of settings for the README, in Markdown. */
@@ -57,7 +94,7 @@ export function settingsTable(): string {
   return ["| flag | variable | default | what it does |", "|---|---|---|---|", ...rows].join("\n");
 }
 
-function readFlags(argv: readonly string[], errors: string[]): Map<string, string> {
+function readFlags(argv: readonly string[], errors: string[], wrong: Set<keyof Config>): Map<string, string> {
   const found = new Map<string, string>();
   for (let i = 0; i < argv.length; i++) {
     const argument = argv[i] ?? "";
@@ -74,7 +111,10 @@ function readFlags(argv: readonly string[], errors: string[]): Map<string, strin
     if (equals >= 0) found.set(flag, argument.slice(equals + 1));
     else if (setting.kind.kind === "switch") found.set(flag, "true");
     else if (i + 1 < argv.length && !argv[i + 1]?.startsWith("--")) found.set(flag, argv[++i] ?? "");
-    else errors.push(`${named(setting)} needs a value.`);
+    else {
+      wrong.add(setting.name);
+      errors.push(`${named(setting)} needs a value.`);
+    }
   }
   return found;
 }
@@ -92,27 +132,54 @@ function refuseUnknownVariables(env: Sources["env"], errors: string[]): void {
   }
 }
 
+/** Takes a sentence about several settings at once. */
+type Report = (about: readonly (keyof Config)[], sentence: string) => void;
+
 /** Problems that no setting has alone. Answers warnings. */
-function together(config: Config, errors: string[]): string[] {
+function together(config: Config, report: Report): string[] {
   for (const [name, needed] of NEEDS) {
-    if (config[name] !== "" && config[needed] === "") errors.push(`${namedAs(name)} needs ${namedAs(needed)} as well.`);
+    if (config[name] !== "" && config[needed] === "")
+      report([name, needed], `${namedAs(name)} needs ${namedAs(needed)} as well.`);
   }
-  redisTogether(config, errors);
-  return [...exposure(config, errors), ...openToPages(config)];
+  redisTogether(config, report);
+  samePort(config, report);
+  return [...exposure(config, report), ...openToPages(config)];
+}
+
+const LISTENERS = ["grpcAddress", "httpAddress", "opsAddress"] as const;
+
+/** Each listener needs a port of its own; said of a start's own settings, not as of some other program that has it. */
+function samePort(config: Config, report: Report): void {
+  LISTENERS.forEach((one, i) => {
+    for (const other of LISTENERS.slice(i + 1)) {
+      const [a, b] = [config[one], config[other]];
+      if (a === "off" || b === "off" || a.port === 0 || a.port !== b.port || !sameHost(a.host, b.host)) continue;
+      const where = a.host === b.host ? formatAddress(a) : `port ${a.port}`;
+      report([one, other], `${namedAs(one)} and ${namedAs(other)} are both ${where}: give each a port of its own.`);
+    }
+  });
+}
+
+function sameHost(a: string, b: string): boolean {
+  const [x, y] = [a, b].map((host) => (host === "localhost" ? "127.0.0.1" : host));
+  return x === y || ["0.0.0.0", "::"].some((all) => x === all || y === all);
 }
 
 /** What is given for Redis must have a Redis to be given to, or it would be ignored in silence. */
-function redisTogether(config: Config, errors: string[]): void {
+function redisTogether(config: Config, report: Report): void {
   const address = config.store.kind === "redis" ? readRedisAddress(config.store.url) : undefined;
   const refuseUnless = (holds: boolean, names: readonly (keyof Config)[], needed: string): void => {
-    for (const name of names) if (config[name] !== "" && !holds) errors.push(`${namedAs(name)} needs ${needed}.`);
+    for (const name of names)
+      if (config[name] !== "" && !holds) report([name, "store"], `${namedAs(name)} needs ${needed}.`);
   };
   refuseUnless(address?.tls === true, ["redisCa", "redisCert", "redisKey"], "a --store that begins with rediss");
   refuseUnless(address !== undefined, ["redisPasswordFile"], "a --store in Redis");
   const sentinels = address?.topology.kind === "sentinel";
   refuseUnless(sentinels, ["redisSentinelPasswordFile"], "a --store that begins with redis+sentinel or rediss+sentinel");
-  if (config.redisPasswordFile !== "" && address && address.password !== "")
-    errors.push(`The password for Redis is in --store and in ${namedAs("redisPasswordFile")}: leave one of them out.`);
+  if (config.redisPasswordFile !== "" && address && address.password !== "") {
+    const sentence = `The password for Redis is in --store and in ${namedAs("redisPasswordFile")}: leave one of them out.`;
+    report(["redisPasswordFile", "store"], sentence);
+  }
 }
 
 function openToPages(config: Config): string[] {
@@ -141,19 +208,19 @@ export function hasIdentity(config: Config): boolean {
   return config.tokensFile !== "" || config.jwtJwks !== "" || config.certificatesFile !== "";
 }
 
-function exposure(config: Config, errors: string[]): string[] {
+function exposure(config: Config, report: Report): string[] {
   return SETTINGS.filter((s) => EXPOSED.includes(s.name)).flatMap((setting) => {
     const listens = config[setting.name] as HostPort | "off";
     return listens === "off" || isLoopback(listens.host)
       ? []
-      : exposed(config, setting, formatAddress(listens), errors);
+      : exposed(config, setting, formatAddress(listens), report);
   });
 }
 
 /** Where callers are let in; the ops listener changes nothing and shows no catalogue. */
 const EXPOSED: readonly string[] = ["grpcAddress", "httpAddress"];
 
-function exposed(config: Config, setting: Setting, address: string, errors: string[]): string[] {
+function exposed(config: Config, setting: Setting, address: string, report: Report): string[] {
   if (hasIdentity(config)) {
     if (config.tlsCert !== "") return [];
     return [
@@ -164,7 +231,8 @@ function exposed(config: Config, setting: Setting, address: string, errors: stri
   if (config.insecure) {
     return [`Anyone who can reach ${address} can read and change this registry: callers are not identified.`];
   }
-  errors.push(
+  report(
+    [setting.name, "tokensFile", "jwtJwks", "certificatesFile", "insecure"],
     `${named(setting)} is ${address}, which other machines can reach, and callers are not identified: set ` +
       "--tokens-file, --jwt-jwks or --tls-client-ca, use a loopback address, or add --insecure (TOOLCRIB_INSECURE) if the " +
       "network itself keeps others out.",

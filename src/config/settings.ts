@@ -75,6 +75,8 @@ export interface Config {
 export interface TextRule {
   readonly pattern: RegExp;
   readonly expected: string;
+  /** What stands for it in `--help`; `text` if unsaid. */
+  readonly placeholder?: string;
 }
 
 /** How a value is read: what it may be, and so what an error says. */
@@ -108,17 +110,20 @@ export interface Setting {
   readonly help: string;
 }
 
-const PATH: TextRule = { pattern: /^[^\0]{1,4096}$/s, expected: "a path of 1 to 4,096 characters without NUL" };
+const PATH: TextRule = { pattern: /^[^\0]{1,4096}$/s, expected: "a path of 1 to 4,096 characters without NUL", placeholder: "file" };
+const FOLDER: TextRule = { ...PATH, placeholder: "folder" };
 const PREFIX: TextRule = {
   pattern: /^[A-Za-z0-9._:-]{1,64}$/,
   expected: "1 to 64 characters of A-Z a-z 0-9 . _ : -",
+  placeholder: "prefix",
 };
 
 const KEY_SET: TextRule = {
   pattern: /^(?!http:\/\/(?!localhost[:/]|127\.0\.0\.1[:/]|\[::1\][:/]))(?!https?:\/\/[^/]*@)[^\0\s]{1,2048}$/s,
   expected: "a path, or an https URL without user information (http on loopback)",
+  placeholder: "file|url",
 };
-const CLAIM: TextRule = { pattern: /^[\x21-\x7e]{1,1024}$/, expected: "1 to 1,024 characters of visible ASCII" };
+const CLAIM: TextRule = { pattern: /^[\x21-\x7e]{1,1024}$/, expected: "1 to 1,024 characters of visible ASCII", placeholder: "claim" };
 /** Signatures that only the holder of a private key can make. */
 const SIGNATURES = [
   "ES256",
@@ -183,7 +188,7 @@ export const SETTINGS: readonly Setting[] = [
     flag: "--data-dir",
     variable: "TOOLCRIB_DATA_DIR",
     fallback: "./data",
-    kind: { kind: "text", rule: PATH },
+    kind: { kind: "text", rule: FOLDER },
     help: "Folder of the embedded store.",
   },
   {

@@ -47,6 +47,8 @@ async function runToEnd(args: readonly string[], env: Readonly<Record<string, st
 
 const sentences = (text: string): string[] => text.split("\n").filter((line) => line.startsWith("toolcrib: "));
 
+const free = ["--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", "--ops-address", "127.0.0.1:0"];
+
 describe("a start", () => {
   it("prints three lines to paste next, and serves livez, readyz and metrics", async () => {
     const registry = await startRegistry();
@@ -114,6 +116,25 @@ describe("a start", () => {
     expect(ended.stderr).not.toMatch(/\n\s+at /);
   });
 
+  it("tells what is wrong with files beside what is wrong with values, all at once", async () => {
+    const folder = await temporaryFolder();
+    const [tokens, credentials, cert] = ["tokens.json", "credentials.json", "cert.pem"].map((name) => join(folder, name));
+    await writeFile(tokens ?? "", "{");
+    await writeFile(cert ?? "", "no PEM");
+    const files = [
+      ...["--tokens-file", tokens ?? "", "--upstream-credentials", credentials ?? "", "--tls-cert", cert ?? "", "--tls-key", cert ?? ""],
+      ...["--jwt-jwks", join(folder, "keys.json"), "--jwt-issuer", "i", "--jwt-audience", "a"],
+    ];
+    for (const more of [["--grace", "soon"], []]) {
+      const ended = await runToEnd([...free, ...files, ...more]);
+      expect(ended).toMatchObject({ code: 1, stdout: "" });
+      const told = sentences(ended.stderr);
+      expect(told).toHaveLength(4 + more.length / 2);
+      for (const part of ["tokens.json cannot be used: it is not JSON", "credentials.json: ENOENT", "keys.json: ENOENT", "TLS material"])
+        expect(told.filter((line) => line.includes(part)), part).toHaveLength(1);
+    }
+  });
+
   it("refuses an address that other machines reach, unless told that this is meant", async () => {
     const ended = await runToEnd(["--grpc-address", "0.0.0.0:0", "--store", "memory"]);
     expect(ended.code).toBe(1);
@@ -123,8 +144,6 @@ describe("a start", () => {
 });
 
 describe("a start that cannot be", () => {
-  const free = ["--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", "--ops-address", "127.0.0.1:0"];
-
   /** One sentence on stderr, exit 1, no stack, and no welcome. */
   function expectOneSentence(ended: Ended, ...parts: readonly string[]): void {
     expect(ended).toMatchObject({ code: 1 });
@@ -162,6 +181,24 @@ describe("a start that cannot be", () => {
       http,
       "--http-address",
     );
+  });
+
+  it("says everything that a second registry finds taken, and how to run one", async () => {
+    const other = await startRegistry();
+    const [http, ops] = [other.http, other.ops].map((url) => url.replace("http://", ""));
+    const same = ["--grpc-address", other.grpc, "--http-address", http ?? "", "--ops-address", ops ?? ""];
+    const { code, stderr } = await runToEnd([...same, "--data-dir", other.dataDir]);
+    expect(code).toBe(1);
+    const told = sentences(stderr);
+    expect(told).toHaveLength(5);
+    for (const part of [
+      `the data folder ${other.dataDir} is in use by another registry`,
+      `The gRPC address ${other.grpc} is taken`,
+      `The HTTP address ${http} is taken`,
+      `The ops address ${ops} is taken`,
+      "To run a second registry beside the first, give it a folder and ports of its own: --data-dir",
+    ])
+      expect(told.filter((line) => line.includes(part)), part).toHaveLength(1);
   });
 
   it("says that another process holds the data folder", async () => {

@@ -1,5 +1,6 @@
 /** Identity as configured: files and keys are opened here, once, for all listeners. */
 import type { Logger } from "../../catalogue/ports.js";
+import { Attempts } from "../../files/problems.js";
 import { type Authenticator, judgeWith, NO_IDENTITY } from "./authenticator.js";
 import { certificateJudge, watchCertificateGrants } from "./certificates.js";
 import { type JwtOptions, jwtJudge } from "./jwt.js";
@@ -23,38 +24,36 @@ interface Source {
   close(): void;
 }
 
-/** Throws an Error with one clear sentence when a file cannot be used. Without any source everybody is let in. */
+/** Throws Problems with everything that is wrong with its files. Without any source everybody is let in. */
 export function openIdentity(options: IdentityOptions, log: Logger, now: () => number): Authenticator {
+  const { tokensFile, jwtJwks, jwt, certificatesFile, way } = options;
+  const attempts = new Attempts();
   const sources: Source[] = [];
-  const opened = <S extends Source>(source: S): S => {
-    sources.push(source);
+  const opened = <S extends Source>(path: string, open: () => S): S | undefined => {
+    const source = path === "" ? undefined : attempts.try(open);
+    if (source) sources.push(source);
     return source;
   };
-  const closeAll = (): void => {
+  const close = (): void => {
     for (const source of sources) source.close();
   };
-  try {
-    const { tokensFile, jwtJwks, jwt, certificatesFile, way } = options;
-    const tokens = [
-      ...(tokensFile ? [tokenJudge(opened(watchTokens(tokensFile, log)), now)] : []),
-      ...(jwtJwks ? [jwtJudge(opened(watchKeys(jwtJwks, log, way)), jwt, now)] : []),
-    ];
-    const certificates = certificatesFile
-      ? certificateJudge(opened(watchCertificateGrants(certificatesFile, log)), now)
-      : undefined;
-    if (sources.length === 0) return NO_IDENTITY;
-    return {
-      authenticate: judgeWith({ tokens, certificates }),
-      onChange(listener) {
-        const forgets = sources.map((source) => source.onChange(listener));
-        return () => {
-          for (const forget of forgets) forget();
-        };
-      },
-      close: closeAll,
-    };
-  } catch (error) {
-    closeAll();
-    throw error;
+  const tokens = opened(tokensFile, () => watchTokens(tokensFile, log));
+  const keys = opened(jwtJwks, () => watchKeys(jwtJwks, log, way));
+  const certificates = opened(certificatesFile, () => watchCertificateGrants(certificatesFile, log));
+  if (attempts.failed) {
+    close();
+    throw attempts.problems();
   }
+  if (sources.length === 0) return NO_IDENTITY;
+  const judges = [...(tokens ? [tokenJudge(tokens, now)] : []), ...(keys ? [jwtJudge(keys, jwt, now)] : [])];
+  return {
+    authenticate: judgeWith({ tokens: judges, certificates: certificates && certificateJudge(certificates, now) }),
+    onChange(listener) {
+      const forgets = sources.map((source) => source.onChange(listener));
+      return () => {
+        for (const forget of forgets) forget();
+      };
+    },
+    close,
+  };
 }

@@ -87,6 +87,40 @@ describe("loadConfig", () => {
     for (const error of errors) expect(error).toMatch(/^[^\n]*\.$/);
   });
 
+  it("tells what is wrong between settings beside what is wrong with each, and nothing that only follows from it", () => {
+    const errors = errorsOf([
+      ...["--grace=-1", "--tls-cert=c", "--grpc-address=0.0.0.0:7850", "--http-address=127.0.0.1:7850"],
+      ...["--jwt-jwks=http://issuer.example", "--jwt-issuer=i", "--jwt-audience=a"],
+    ]);
+    expect(errors).toHaveLength(4);
+    for (const part of [
+      "--grace (TOOLCRIB_GRACE) must be",
+      "--tls-cert (TOOLCRIB_TLS_CERT) needs --tls-key",
+      "--grpc-address (TOOLCRIB_GRPC_ADDRESS) and --http-address (TOOLCRIB_HTTP_ADDRESS) are both port 7850: give each",
+      "--jwt-jwks (TOOLCRIB_JWT_JWKS) must be",
+    ])
+      expect(errors.filter((error) => error.startsWith(part)), part).toHaveLength(1);
+    expect(errorsOf(["--ops-address=localhost:7850"])[0]).toContain("are both port 7850");
+    expect(errorsOf(["--ops-address=127.0.0.1:7851"])[0]).toContain("are both 127.0.0.1:7851");
+    const apart = ["--grpc-address=127.0.0.1:0", "--http-address=127.0.0.1:0", "--ops-address=127.0.0.2:7851"];
+    expect(loadConfig({ argv: apart, env: {} })).toMatchObject({ ok: true });
+  });
+
+  it("says in --help what kind of value each takes", () => {
+    const help = helpText();
+    for (const row of [
+      "--grpc-address <host:port> ",
+      "--http-address <host:port|off> ",
+      "--data-dir <folder> ",
+      "--tokens-file <file> ",
+      "--jwt-jwks <file|url> ",
+      "--grace <milliseconds> ",
+      "--log-level <debug|info|warn|error> ",
+    ])
+      expect(help).toContain(`  ${row}`);
+    expect(help).not.toMatch(/<(text|optional|choices?|integer|address)>/);
+  });
+
   it("tells of an unknown flag once, not of its value as well", () => {
     expect(errorsOf(["--bogus", "value", "--also-bogus", "--grace", "5"])).toEqual([
       "--bogus is not a setting; --help lists them.",
