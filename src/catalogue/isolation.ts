@@ -98,12 +98,7 @@ function recordOf(writes: Writes, namespace: string, serverId: string): ServerRe
 }
 
 /** What a broken log lost is still listed until it is back, so it is not said to be absent. */
-function present(
-  writes: Writes,
-  namespace: string,
-  serverId: string,
-  record: ServerRecord | undefined,
-): ServerRecord {
+function present(writes: Writes, namespace: string, serverId: string, record: ServerRecord | undefined): ServerRecord {
   if (record) return record;
   const { state } = writes.partition;
   if (state.kind !== "growing" || !state.old.history.server(namespace, serverId)) throw notFound("server", serverId);

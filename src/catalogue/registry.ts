@@ -5,7 +5,17 @@ import { nameViolations } from "../domain/admission/names.js";
 import { checkRegister } from "../domain/admission/register.js";
 import { EVERYBODY, type Principal } from "../domain/identity.js";
 import { DEFAULT_NAMESPACE } from "../domain/ids.js";
-import type { IsolateInput, LiveHealth, Notice, RegistryApi, SchemaLoader, ServerName, WatchCodec, WatchInput, WatchSink } from "./api.js";
+import type {
+  IsolateInput,
+  LiveHealth,
+  Notice,
+  RegistryApi,
+  SchemaLoader,
+  ServerName,
+  WatchCodec,
+  WatchInput,
+  WatchSink,
+} from "./api.js";
 import { startBackground } from "./background.js";
 import { ConditionPublisher } from "./conditions.js";
 import type { Deps } from "./deps.js";

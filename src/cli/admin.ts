@@ -88,7 +88,9 @@ export function resumed({ server, resumed: was }: ResumeServerResponse, serverId
   if (!was) return [`${serverId} was not isolated: nothing to resume.`];
   const count = toolsAre(server?.toolCount ?? 0);
   if (server?.availability === Availability.AVAILABLE) return [`${serverId} is back: its ${count} available.`];
-  return [`${serverId} is resumed: its ${count} available once it answers; \`toolcrib servers\` shows whether it does.`];
+  return [
+    `${serverId} is resumed: its ${count} available once it answers; \`toolcrib servers\` shows whether it does.`,
+  ];
 }
 
 export function refreshed(answer: RefreshServerResponse, serverId: string, nowMs: number): string[] {

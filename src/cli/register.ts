@@ -32,7 +32,10 @@ export function registerCommand(io: Io): Command {
     .requiredOption("--id <server_id>", "[a-z0-9] then [a-z0-9._-], at most 63 characters")
     .requiredOption("--url <url>", "the server's MCP endpoint")
     .addOption(
-      new Option("--transport <name>", "http: Streamable HTTP, and HTTP+SSE where it is refused; sse: HTTP+SSE of 2024-11-05")
+      new Option(
+        "--transport <name>",
+        "http: Streamable HTTP, and HTTP+SSE where it is refused; sse: HTTP+SSE of 2024-11-05",
+      )
         .choices(Object.keys(TRANSPORTS))
         .default("http"),
     )

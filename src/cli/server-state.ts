@@ -22,7 +22,8 @@ export function stateOf(server: Server): ServerState {
   if (breaker === BreakerState.ISOLATED) return { kind: "isolated", since: breakerDetail?.since };
   if (source === ToolSource.INTROSPECTED && !listedAt) return { kind: "pending", since: undefined };
   if (breaker === BreakerState.HALF_OPEN || isResumed(server)) return { kind: "trying", since: undefined };
-  if (availability !== Availability.UNAVAILABLE && breaker !== BreakerState.OPEN) return { kind: "up", since: undefined };
+  if (availability !== Availability.UNAVAILABLE && breaker !== BreakerState.OPEN)
+    return { kind: "up", since: undefined };
   const unreached = server.conditions.find(({ type, status }) => type === ConditionType.REACHABLE && isFalse(status));
   return { kind: "down", since: unreached?.since ?? breakerDetail?.since };
 }

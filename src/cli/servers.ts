@@ -105,5 +105,7 @@ export function notes(server: Server, nowMs: number): string[] {
 function troubleWords({ holds, condition }: Trouble, nowMs: number): string {
   const message = printable(condition.message);
   if (holds === "") return message;
-  return message === "" ? `${holds} ${since(condition.since, nowMs)}` : `${holds} ${since(condition.since, nowMs)}: ${message}`;
+  return message === ""
+    ? `${holds} ${since(condition.since, nowMs)}`
+    : `${holds} ${since(condition.since, nowMs)}: ${message}`;
 }

@@ -36,12 +36,7 @@ const COALESCE_MS = 50;
 /** "Register again" is spread over this time, so that a registry that lost its store is not hit by all at once. */
 const AGAIN_SPREAD_MS = 2_000;
 /** Refusals that may end without a change on this side, and how often that is looked at. */
-const OTHERS_DECIDE: ReadonlySet<string> = new Set([
-  "UNAUTHENTICATED",
-  "FORBIDDEN",
-  "NOT_OWNER",
-  "UNKNOWN_CREDENTIAL",
-]);
+const OTHERS_DECIDE: ReadonlySet<string> = new Set(["UNAUTHENTICATED", "FORBIDDEN", "NOT_OWNER", "UNKNOWN_CREDENTIAL"]);
 const ASK_AGAIN_MS = 30_000;
 const DEREGISTER_TIMEOUT_MS = 1_000;
 

@@ -133,6 +133,18 @@ describe.each(KINDS)("the registrar around an McpServer, %s", (_kind, make) => {
     expect(registry.servers.get("guarded")?.request).toMatchObject({ credential: "vault", sharePrivate: true });
   });
 
+  it("says how it wants to be looked after, and nothing unless it is told", async () => {
+    register(make(), { serverId: "plain" });
+    register(make(), { serverId: "probed", probe: { intervalMs: 90_500, timeoutMs: 2_000, fall: 5 } });
+    register(make(), { serverId: "left-alone", probe: { off: true } });
+    await until(() => registry.servers.size === 3, "all are registered");
+    const probeOf = (serverId: string) => registry.servers.get(serverId)?.request.probe;
+    expect(probeOf("plain")).toBeUndefined();
+    expect(probeOf("probed")).toMatchObject({ interval: { seconds: 90n, nanos: 500_000_000 }, timeout: { seconds: 2n }, fall: 5, rise: 0, off: false });
+    expect(probeOf("left-alone")).toMatchObject({ fall: 0, rise: 0, off: true });
+    expect(probeOf("left-alone")?.interval).toBeUndefined();
+  });
+
   it("sends the very bytes of the wire with inline, and without an endpoint always", async () => {
     for (const options of [{ inline: true }, { endpoint: undefined }]) {
       const server = make();

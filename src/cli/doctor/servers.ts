@@ -36,7 +36,12 @@ async function checkServer(server: Server, context: ServersContext): Promise<Fin
   const check = `server ${printable(server.serverId)}`;
   const endpoints = [...new Set(server.instances.map(({ endpoint }) => endpoint).filter((url) => url !== ""))];
   const seen = await Promise.all(endpoints.map((url) => checkEndpoint(check, url, context)));
-  const findings = [...conditionFindings(check, server), ...breakerFindings(check, server, context.nowMs), ...stateFindings(check, server, context.nowMs), ...seen.flat()];
+  const findings = [
+    ...conditionFindings(check, server),
+    ...breakerFindings(check, server, context.nowMs),
+    ...stateFindings(check, server, context.nowMs),
+    ...seen.flat(),
+  ];
   if (server.rejectedCount > 0) {
     const names = server.rejectedTools.slice(0, 3).map(({ name }) => printable(name) || "(unnamed)");
     findings.push(
