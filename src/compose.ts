@@ -56,7 +56,7 @@ export async function startReplica(config: Config, world: World): Promise<Replic
     // With bad settings the store is left alone; a taken port is told together with what is wrong with the store.
     const store = files && (await attempts.tryLater(() => openStoreOf(config, world, own, partitioned.resolve)));
     if (store) opened.push(store);
-    if (!files || !store || attempts.failed) throw attempts.problems(SECOND_REGISTRY);
+    if (!files || !store || attempts.failed) throw attempts.problems(files && SECOND_REGISTRY);
     const { credentials, identity, tls } = files;
     const core = assemble(config, world, store, policy, credentials);
     const door = createDoor(core.registry, identity);
