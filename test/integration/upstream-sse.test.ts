@@ -166,8 +166,9 @@ describe("the stream", () => {
   it("brings notices, one by one, and serves listings beside them", async () => {
     const server = await start();
     const upstream = startUpstream();
+    await list(upstream, server);
     const { heard, ended, leave } = subscribe(upstream, server);
-    await eventually(() => streams(server), (open) => open === 1);
+    expect(await streams(server)).toBe(1);
     for (const body of [{ op: "add", name: "extra" }, { op: "change", name: "echo", description: "Otherwise." }, { op: "remove", name: "greet" }]) {
       const before = heard();
       await server.control(body);
