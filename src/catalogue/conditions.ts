@@ -22,7 +22,12 @@ export interface Seen {
 /** A sight, and the registration that it is of: it says nothing about a newer one. */
 interface Sight extends Seen {
   readonly registration: string;
+  /** Monotonic. */
+  readonly atMs: number;
 }
+
+/** A sight waits for its turn no longer than that; one that did is as old as the sleep of the whole process. */
+const SIGHT_MAX_MS = 2 * LIMITS.conditionEveryMs;
 
 function registrationOf(record: ServerRecord | undefined): string {
   const newest = record?.header.instances.at(-1);
@@ -56,12 +61,12 @@ export class ConditionPublisher {
     const registration = registrationOf(record);
     if (slot) {
       const before = slot.waiting?.registration === registration ? slot.waiting : undefined;
-      slot.waiting = { ...before, ...seen, registration };
+      slot.waiting = { ...before, ...seen, registration, atMs: this.clock.monotonic() };
       return;
     }
     // The common case: every look at a healthy server says what everybody knows.
     if (record && !headerAfter(record, seen, 0)) return;
-    const fresh: Slot = { waiting: { ...seen, registration } };
+    const fresh: Slot = { waiting: { ...seen, registration, atMs: this.clock.monotonic() } };
     this.#slots.set(key, fresh);
     void this.#run(key, namespace, serverId, fresh);
   }
@@ -93,10 +98,12 @@ export class ConditionPublisher {
     this.#slots.delete(key);
   }
 
-  async #commit(namespace: string, serverId: string, seen: Sight): Promise<void> {
+  async #commit(namespace: string, serverId: string, { registration, atMs, listed, health }: Sight): Promise<void> {
     const nowMs = this.clock.now();
     await this.writesOf(namespace).write(namespace, serverId, (record): Decision<null> => {
-      const header = record && registrationOf(record) === seen.registration && headerAfter(record, seen, nowMs);
+      const late = this.clock.monotonic() - atMs > SIGHT_MAX_MS;
+      const seen: Seen = late ? {} : { ...(listed && { listed }), ...(health?.stillTrue() && { health }) };
+      const header = record && registrationOf(record) === registration && headerAfter(record, seen, nowMs);
       if (!record || !header) return { kind: "keep", value: null };
       return {
         kind: "commit",

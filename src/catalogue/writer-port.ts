@@ -16,6 +16,8 @@ export interface SeenHealth {
   readonly open: { readonly untilMs: number; readonly attempt: number } | undefined;
   /** By instance_id; those that are not named stay as they are. */
   readonly instances: ReadonlyMap<string, Availability>;
+  /** Asked when its turn comes: whoever saw it may no longer be the one who looks, or look at the same instances. */
+  readonly stillTrue: () => boolean;
 }
 
 export interface HealthWriter {

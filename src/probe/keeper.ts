@@ -165,10 +165,10 @@ export function createKeeper(deps: KeeperDeps): Keeper {
 }
 
 /** Nobody opens a stream to a server whose breaker is open. */
-function whenReady(monitor: Monitor, { subscribe }: Pick<Upstream, "subscribe">): Upstream["subscribe"] {
+function whenReady(monitor: Monitor, upstream: Pick<Upstream, "subscribe">): Upstream["subscribe"] {
   return async (endpoint, onChanged, signal, ...how) => {
     await monitor.ready(signal);
-    if (!signal.aborted) await subscribe(endpoint, onChanged, signal, ...how);
+    if (!signal.aborted) await upstream.subscribe(endpoint, onChanged, signal, ...how);
   };
 }
 

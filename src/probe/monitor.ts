@@ -2,12 +2,12 @@
 import type { LiveHealth } from "../catalogue/api.js";
 import { dialOf } from "../catalogue/upstream-port.js";
 import type { HealthWriter } from "../catalogue/writer-port.js";
-import { type InstanceHealth, isUp, UNKNOWN_HEALTH } from "../domain/health/instance.js";
+import { flappingFrom, type InstanceHealth, isUp, UNKNOWN_HEALTH } from "../domain/health/instance.js";
 import { type ProbeRules, rulesOf } from "../domain/health/probing.js";
 import { type Looked, sightOf } from "../domain/health/sight.js";
-import type { Verdict } from "../domain/health/verdict.js";
+import { isGood, type Verdict } from "../domain/health/verdict.js";
 import { serverKey } from "../domain/ids.js";
-import type { Instance, ServerRecord } from "../domain/server.js";
+import type { Condition, Instance, ServerRecord } from "../domain/server.js";
 import type { Panic } from "./panic.js";
 import type { Records, ServerName } from "./ports.js";
 import { Watched, type WatchedDeps } from "./watched.js";
@@ -66,8 +66,8 @@ export class Monitor {
     this.#unprobed = instances.filter((i) => i.endpoint === "" || i.probing.off).map((i) => i.instanceId);
     for (const key of [...this.#kept.keys()]) if (!probed.has(key)) this.#drop(key);
     for (const [key, instance] of probed) if (!this.#kept.has(key) && record) this.#begin(key, instance, record);
-    if (isolated) this.deps.panic.note(this.#key, undefined);
     this.#wasIsolated = isolated;
+    this.#noteForPanic();
     if (this.#mayBeDialled) this.#release();
   }
 
@@ -80,8 +80,12 @@ export class Monitor {
   async ready(signal: AbortSignal): Promise<void> {
     if (this.#mayBeDialled || !this.#run || signal.aborted) return;
     await new Promise<void>((resolve) => {
-      this.#waiting.push(resolve);
-      signal.addEventListener("abort", () => resolve(), { once: true });
+      const go = (): void => {
+        signal.removeEventListener("abort", go);
+        resolve();
+      };
+      this.#waiting.push(go);
+      signal.addEventListener("abort", go, { once: true });
     });
   }
 
@@ -121,7 +125,7 @@ export class Monitor {
     };
     const deps: WatchedDeps = {
       ...this.deps,
-      mayFall: (badSinceMs) => (this.#othersAnswer ? "fall" : this.deps.panic.mayFall(badSinceMs)),
+      mayFall: (badSinceMs) => (this.#othersAnswerSince(badSinceMs) ? "fall" : this.deps.panic.mayFall(badSinceMs)),
       stillHeld: run.stillHeld,
       onHealth: () => this.#changed(),
     };
@@ -133,14 +137,21 @@ export class Monitor {
   /** A new holder goes on from what everybody knows; whoever was down is looked at once. */
   #seed(instance: Instance, record: ServerRecord): InstanceHealth {
     const { availability, breaker, conditions, pending } = record.header;
-    const met = !pending && !this.#wasIsolated && conditions.some((c) => c.type === "Reachable" && c.status === "true");
+    const held = (type: Condition["type"]) => conditions.find((c) => c.type === type && c.status === "true");
+    const met = !pending && !this.#wasIsolated && held("Reachable") !== undefined;
     const presumed = availability === "available";
-    if (instance.availability === "available" && breaker.kind !== "open") return { ...UNKNOWN_HEALTH, met, presumed };
-    const attempt = breaker.kind === "open" ? breaker.attempt : 1;
     const untilMs = this.deps.clock.monotonic();
+    const falls = held("Flapping") ? flappingFrom(untilMs) : [];
+    if (instance.availability === "available" && breaker.kind !== "open") {
+      const auth = held("AuthRequired");
+      const wantsAuth = auth && { message: auth.message, listed: true };
+      return { ...UNKNOWN_HEALTH, met, presumed, falls, wantsAuth };
+    }
+    const attempt = breaker.kind === "open" ? breaker.attempt : 1;
     // A resumed server, or one that registered anew, is up as soon as it answers.
     const rise = !this.#wasIsolated && instance.availability === "unavailable";
-    return { ...UNKNOWN_HEALTH, met: rise, presumed: false, breaker: { kind: "open", untilMs, attempt, successes: 0 } };
+    const open = { kind: "open", untilMs, attempt, successes: 0 } as const;
+    return { ...UNKNOWN_HEALTH, met: rise, presumed: false, falls, breaker: open };
   }
 
   #drop(key: string): void {
@@ -149,8 +160,10 @@ export class Monitor {
   }
 
   /** One bad instance beside good ones is no sign that it is us who are cut off. */
-  get #othersAnswer(): boolean {
-    return [...this.#kept.values()].some(({ watched: { health } }) => health.met && health.badSinceMs === undefined);
+  #othersAnswerSince(sinceMs: number): boolean {
+    return [...this.#kept.values()].some(({ watched: { health, lookedMs } }) => {
+      return lookedMs >= sinceMs && health.last !== undefined && isGood(health.last);
+    });
   }
 
   #changed(): void {
@@ -165,13 +178,16 @@ export class Monitor {
     }
     if (!up && this.#wasUp) this.#logFall();
     this.#wasUp = up;
-    if (panic.state || !this.#run) return;
+    const run = this.#run;
+    if (panic.state || !run?.stillHeld()) return;
     const looked = this.#looked();
     if (looked.length === 0) return;
     const { open, ...sight } = sightOf(looked, nowMs);
     const { namespace, serverId } = this.name;
+    const instances = [...this.#kept.keys()].join();
     writer.health(namespace, serverId, {
       ...sight,
+      stillTrue: () => this.#run === run && run.stillHeld() && instances === [...this.#kept.keys()].join(),
       open: open && { untilMs: Math.round(clock.now() + Math.max(0, open.untilMs - nowMs)), attempt: open.attempt },
     });
   }
@@ -194,7 +210,8 @@ export class Monitor {
 
   #noteForPanic(): void {
     const all = [...this.#kept.values()].map((k) => k.watched);
-    const closed = all.filter((w) => w.health.breaker.kind === "closed" && w.health.met);
+    // Whoever may not be dialled says nothing about the way to the others.
+    const closed = all.filter(({ health: h }) => h.breaker.kind === "closed" && h.met && h.last?.kind !== "barred");
     const atMs = Math.max(...closed.map((w) => w.lookedMs));
     const bad = closed.every((w) => w.health.badSinceMs !== undefined);
     this.deps.panic.note(this.#key, closed.length > 0 && Number.isFinite(atMs) ? { atMs, bad } : undefined);

@@ -58,23 +58,21 @@ export class Watched {
     return this.#lookedMs;
   }
 
-  /** Looks until the signal aborts. */
+  /** Looks until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, slots } = this.deps;
+    // One listener for all sleeps: a signal joined anew for each would be remembered by the one that lives long.
+    signal.addEventListener("abort", () => this.#wake.abort(), { once: true });
     while (!signal.aborted) {
       const waitMs = this.#dueMs - clock.monotonic();
-      if (waitMs > 0) {
-        const wake = this.#wake.signal;
-        await clock.sleep(waitMs, AbortSignal.any([signal, wake]));
-        continue;
-      }
-      await slots.run(signal, () => this.#look(signal));
+      if (waitMs > 0) await clock.sleep(waitMs, this.#wake.signal);
+      else await slots.run(signal, () => this.#lookSafely(signal));
     }
   }
 
-  /** Somebody else reached it, or did not. */
+  /** A listing reached it, or did not. One that outlived the claim says nothing, as whoever holds it now knows more. */
   heard(verdict: Verdict): void {
-    this.#take({ kind: "verdict", verdict });
+    if (this.deps.stillHeld()) this.#take({ kind: "verdict", verdict, listed: true });
   }
 
   /** Looks now, whatever the backoff says. */
@@ -83,15 +81,30 @@ export class Watched {
     this.#due(0);
   }
 
+  /** Whatever goes wrong in one look, the next one comes. */
+  async #lookSafely(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#look(signal);
+    } catch (err) {
+      this.deps.logger.error({ err, instance: this.instanceId }, "a look could not be taken in; the next one repeats it");
+      this.#due(EDGE_MS);
+    }
+  }
+
   async #look(signal: AbortSignal): Promise<void> {
     const { clock } = this.deps;
+    // A process that slept may still be told that it lost the claim: until then it asks nobody.
+    if (!this.deps.stillHeld()) return this.#due(EDGE_MS);
     this.#fold({ kind: "tick" });
     const { breaker } = this.#health;
+    // Its trial never came back, so it is closed to everybody until the next one.
+    if (breaker.kind === "open") return this.#next();
     const trial = breaker.kind === "half-open" ? { generation: breaker.generation } : {};
     const startedMs = clock.monotonic();
     const verdict = await this.#ask();
     const tookMs = clock.monotonic() - startedMs;
-    if (signal.aborted || !this.deps.stillHeld()) return;
+    if (signal.aborted) return;
+    if (!this.deps.stillHeld()) return this.#due(EDGE_MS);
     const asleep = !isGood(verdict) && tookMs > this.rules.timeoutMs + ASLEEP_MS;
     if (asleep) {
       const text = "a look took longer than it may: this process slept, so it says nothing";

@@ -1,91 +1,52 @@
 /** Replicas that list, follow and load real MCP servers; only the transport in front is left out. */
 import { describe, expect, it, onTestFinished } from "vitest";
-import { Registry } from "../../src/catalogue/registry.js";
+import { loadConfig } from "../../src/config/config.js";
+import { assemble } from "../../src/core.js";
 import type { Fault } from "../../src/domain/fault.js";
 import { everything } from "../../src/domain/filter.js";
 import { DEFAULT_NAMESPACE } from "../../src/domain/ids.js";
 import { LIMITS } from "../../src/domain/limits.js";
 import { systemClock, systemRandom } from "../../src/ops/system.js";
-import { createClaims } from "../../src/probe/claims.js";
-import { createIntake } from "../../src/probe/intake.js";
-import { createKeeper } from "../../src/probe/keeper.js";
-import { createWatchCodec } from "../../src/rpc/watch-codec.js";
-import { createDefinitions } from "../../src/schemas/definitions.js";
-import { createLister } from "../../src/schemas/lister.js";
-import { createLoader } from "../../src/schemas/loader.js";
-import type { Directory } from "../../src/schemas/ports.js";
-import { stubCodec } from "../../src/store/codec/stub.js";
 import { MemoryStore } from "../../src/store/memory/memory-store.js";
-import { createUpstream } from "../../src/upstream/upstream.js";
+import { NO_CREDENTIALS } from "../../src/upstream/credentials/credentials.js";
 import { declare, introspect, Recorder, stubsOf } from "../support/replica.js";
 import { startFixture } from "../support/servers.js";
 import { localPolicy, silentLogger } from "../support/upstream.js";
 
 const clock = systemClock;
 const random = systemRandom;
-const logger = silentLogger;
-const ignore = (): void => undefined;
+
+const loaded = loadConfig({ argv: ["--store", "memory", "--probe-timeout", "1000"], env: {} });
+if (!loaded.ok) throw new Error(loaded.errors.join("\n"));
+const { config } = loaded;
 
 function startReplica(memory: MemoryStore) {
   const store = memory.attach();
-  const partition = store.partitions[0];
-  if (!partition) throw new Error("a store has a partition");
-  const upstream = createUpstream({ clock, logger, version: "0.0.0", policy: localPolicy });
-  const definitions = createDefinitions({ blobsOf: () => partition.blobs, clock, logger });
-  const registry = new Registry({
-    deps: {
-      logger,
-      stubs: stubCodec,
-      upstream,
-      now: () => clock.now(),
-      onDefinitions: (ns, blobs) => definitions.prime(ns, blobs),
-    },
-    store,
-    clock,
-    random,
-    watchCodec: createWatchCodec(stubCodec),
-    observer: { commit: ignore, registered: ignore, relist: ignore, renewed: ignore, swept: ignore, blobsSwept: ignore },
-    ring: { revisions: 10_000, bytes: 1 << 26 },
-    maxWatchers: 100,
-  });
-  const history = (namespace: string) => registry.partitionOf(namespace).live().history;
-  const directory: Directory = {
-    server: (namespace, serverId) => history(namespace).server(namespace, serverId)?.record,
-    holderOf: () => undefined,
-    stale: (namespace) => registry.partitionOf(namespace).stale,
-  };
-  const listings: string[] = [];
-  const relist: typeof lister.relist = (namespace, serverId) => lister.relist(namespace, serverId);
-  const intake = createIntake({ writer: registry.listings, records: directory, relist, clock, random, logger });
-  const lister = createLister({
-    upstream,
-    directory,
-    intake,
-    definitions,
-    clock,
-    logger,
-    onListing: (r) => void listings.push(r),
-  });
-  registry.useLoader(createLoader({ definitions, directory, lister, codec: stubCodec, clock }));
-  const claims = createClaims({ notesOf: () => partition.notes, replicaId: random.id(), clock, random, logger });
-  const keeper = createKeeper({ records: directory, relist, upstream, claims, clock, random, logger });
-  registry.onEntry(({ change }) => keeper.servers([change]));
-  registry.start();
+  const world = { clock, random, log: silentLogger, version: "0.0.0" };
+  const core = assemble(config, world, store, localPolicy, NO_CREDENTIALS);
+  const { registry, metrics } = core;
+  core.start();
   let stopping: Promise<void> | undefined;
-  const stop = () =>
-    (stopping ??= (async () => {
-      await keeper.stop();
-      lister.stop();
-      await intake.stop();
-      await registry.stop();
-      await upstream.close();
-      await store.close();
-    })());
+  const stop = () => (stopping ??= core.stop().then(() => store.close()));
   onTestFinished(stop);
   const schema = async (toolId: string, deadlineMs = 10_000) =>
     (await registry.schema({ namespace: "", key: { kind: "tool", toolId }, view: "full", minRevision: "", deadlineMs }))
       .schema;
-  return { registry, keeper, listings, schema, stop };
+  return { registry, metrics, held: () => core.kept().held, schema, stop };
+}
+
+type Replica = ReturnType<typeof startReplica>;
+
+/** How many listings of all replicas ended how. */
+async function listingsOf(...replicas: readonly Replica[]): Promise<Record<string, number>> {
+  const sums: Record<string, number> = {};
+  for (const { metrics } of replicas) {
+    for (const { labels, value } of (await metrics.upstreamListings.get()).values) {
+      const result = String(labels["result"]);
+      sums[result] = (sums[result] ?? 0) + value;
+    }
+  }
+  return sums;
 }
 
 async function until<T>(what: string, look: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
@@ -127,7 +88,7 @@ describe.each([
     const subscribed = async () =>
       (await server.requests()).some((r) => r.http === "GET" || r.method === "subscriptions/listen");
     await until("subscribed", subscribed);
-    expect(a.keeper.counts().held + b.keeper.counts().held).toBe(1);
+    expect(a.held() + b.held()).toBe(1);
     expect(textOf((await b.schema("sdk/echo")).definition)).toBe("Says it again.");
 
     watcher.events.length = 0;
@@ -151,8 +112,8 @@ describe("a server that lists nothing while it starts", () => {
     const server = await startFixture("faulty-server.mjs", ["--fault", "empty-first-10s", "--empty-ms", "3600000"]);
     const { a, b, watcher } = await twoReplicas();
     await a.registry.register(introspect("slow", server.url));
-    await until("held", () => a.keeper.counts().held + b.keeper.counts().held === 1);
-    await until("listed empty", () => a.listings.length + b.listings.length > 0);
+    await until("held", () => a.held() + b.held() === 1);
+    await until("listed empty", async () => (await listingsOf(a, b))["ok"]);
     const read = async () => (await b.registry.server({ namespace: "", serverId: "slow", minRevision: "" })).server;
     expect((await read()).header.pending).toBe(true);
     await until("subscribed", async () =>
@@ -169,17 +130,17 @@ describe("a server that says every 5 ms, and in every answer, that its list chan
   it("is kept current all the same, with one event per changed tool", async () => {
     const server = await startFixture("faulty-server.mjs", ["--fault", "notice-storm"]);
     const { a, b, watcher } = await twoReplicas();
-    const listings = () => a.listings.length + b.listings.length;
+    const listings = async () => (await listingsOf(a, b))["ok"] ?? 0;
     await a.registry.register(introspect("storm", server.url));
     await until("registered", () => watcher.events.length === 3);
-    await until("listed on notices", () => listings() >= 4);
+    await until("listed on notices", async () => (await listings()) >= 4);
     await server.control({ op: "change", name: "tool_002", description: "Does it otherwise." });
     await until("changed", () => watcher.events.length > 3);
     // Two more listings repeat what the watcher has heard already.
-    const before = listings();
-    await until("listed again", () => listings() >= before + 2);
+    const before = await listings();
+    await until("listed again", async () => (await listings()) >= before + 2);
     expect(about(watcher).slice(3)).toEqual(["SCHEMA_INVALIDATED storm/tool_002"]);
-    expect(new Set([...a.listings, ...b.listings])).toEqual(new Set(["ok"]));
+    expect(Object.keys(await listingsOf(a, b))).toEqual(["ok"]);
   });
 });
 
@@ -188,15 +149,15 @@ describe("a claim", () => {
     const server = await startFixture("sdk-server.mjs", ["--sdk", "v2"]);
     const { a, b, watcher } = await twoReplicas();
     await a.registry.register(introspect("sdk", server.url));
-    await until("held", () => a.keeper.counts().held + b.keeper.counts().held === 1);
-    const [holder, other] = a.keeper.counts().held === 1 ? [a, b] : [b, a];
+    await until("held", () => a.held() + b.held() === 1);
+    const [holder, other] = a.held() === 1 ? [a, b] : [b, a];
     // The watcher must outlive the holder, so it watches at the other one.
     const seen = new Recorder();
     await until("folded", async () => (await stubsOf(other.registry)).length === 3);
     await other.registry.watch({ filter: everything(DEFAULT_NAMESPACE), resumeToken: "", minRevision: "" }, seen);
     watcher.handle?.close();
     await holder.stop();
-    await until("taken over", () => other.keeper.counts().held === 1);
+    await until("taken over", () => other.held() === 1);
     await server.control({ op: "add", name: "zip" });
     await until("heard", () => about(seen).includes("REGISTERED sdk/zip"));
   });
@@ -228,8 +189,8 @@ describe("a declared server", () => {
     const ask = (i: number) => a.schema(`silent/${i % 2 ? "one" : "two"}`, LIMITS.loadCallerMs);
     const faults = await Promise.all(Array.from({ length: 200 }, (_, i) => ask(i).catch((err: Fault) => err.reason)));
     expect(new Set(faults)).toEqual(new Set(["LOAD_PENDING"]));
-    await until("the load's own deadline", () => a.listings.length > 0);
-    expect(a.listings).toEqual(["timeout"]);
+    await until("the load's own deadline", async () => (await listingsOf(a))["timeout"]);
+    expect(await listingsOf(a)).toEqual({ timeout: 1 });
     await until(
       "unavailable",
       async () =>

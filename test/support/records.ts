@@ -2,7 +2,7 @@
 import { DEFAULT_PROBING } from "../../src/domain/health/probing.js";
 import { BREAKER_CLOSED } from "../../src/domain/server.js";
 import type { Blob, Blobs, Logger, Notes } from "../../src/catalogue/ports.js";
-import type { Listing, Upstream } from "../../src/catalogue/upstream-port.js";
+import type { Dial, Listing, Upstream } from "../../src/catalogue/upstream-port.js";
 import { UpstreamError } from "../../src/catalogue/upstream-port.js";
 import { readDefinition } from "../../src/domain/definition.js";
 import { serverKey } from "../../src/domain/ids.js";
@@ -134,23 +134,38 @@ export class HandDirectory implements Directory {
 
 type Answer = Listing | Error | "silence" | Promise<Listing>;
 
+/** Until the caller gives up. */
+function silence(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const giveUp = (): void => reject(new UpstreamError("timeout", "given up"));
+    if (signal.aborted) giveUp();
+    signal.addEventListener("abort", giveUp);
+  });
+}
+
 /** Answers listings as the test says, and hands over the notices of its subscriptions. */
 export class HandUpstream implements Upstream {
   /** Endpoints asked for their list, in order. */
   readonly asked: string[] = [];
   readonly subscribed: { endpoint: string; notice: () => void; end: (err: Error) => void; signal: AbortSignal }[] = [];
   answer: (endpoint: string) => Answer = () => "silence";
+  /** Endpoints that were probed, in order. */
+  readonly probed: string[] = [];
+  /** How a probe ends: undefined is an answer. */
+  look: (endpoint: string) => UpstreamError | "silence" | undefined = () => undefined;
 
   async list(endpoint: string, signal: AbortSignal): Promise<Listing> {
     this.asked.push(endpoint);
     const answer = await this.answer(endpoint);
     if (answer instanceof Error) throw answer;
-    if (answer !== "silence") return answer;
-    return new Promise((_, reject) => {
-      const giveUp = (): void => reject(new UpstreamError("timeout", "given up"));
-      if (signal.aborted) giveUp();
-      signal.addEventListener("abort", giveUp);
-    });
+    return answer === "silence" ? silence(signal) : answer;
+  }
+
+  async probe({ endpoint }: Dial, signal: AbortSignal): Promise<void> {
+    this.probed.push(endpoint);
+    const answer = this.look(endpoint);
+    if (answer === "silence") return silence(signal);
+    if (answer) throw answer;
   }
 
   subscribe(endpoint: string, notice: () => void, signal: AbortSignal): Promise<void> {

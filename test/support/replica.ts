@@ -5,11 +5,13 @@ import type { RegisterInput, WatchHandle } from "../../src/catalogue/api.js";
 import type { Store } from "../../src/catalogue/ports.js";
 import { Registry } from "../../src/catalogue/registry.js";
 import { type Listing, type Upstream, UpstreamError } from "../../src/catalogue/upstream-port.js";
+import type { SeenHealth } from "../../src/catalogue/writer-port.js";
 import { readDefinition } from "../../src/domain/definition.js";
 import type { Fault } from "../../src/domain/fault.js";
 import { everything, type Filter } from "../../src/domain/filter.js";
 import { compareText } from "../../src/domain/ids.js";
 import { deriveLabel } from "../../src/domain/label.js";
+import type { Availability } from "../../src/domain/server.js";
 import { EMPTY_STUB } from "../../src/domain/stub.js";
 import {
   type Event,
@@ -56,6 +58,9 @@ function upstreamOf(listings: Listings): Upstream {
       const tools = listings.get(endpoint);
       if (!tools) throw new UpstreamError("connect", `${endpoint} does not answer`);
       return listingOf(tools);
+    },
+    async probe({ endpoint }) {
+      if (!listings.has(endpoint)) throw new UpstreamError("connect", `${endpoint} does not answer`);
     },
     subscribe: () => new Promise(() => undefined),
     credentialRefusal: () => undefined,
@@ -179,6 +184,19 @@ export async function stubsOf(registry: Registry, filter: Partial<Filter> = {}, 
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
   return out;
+}
+
+/** What the probes of a server of one instance say, as its keeper publishes it. */
+export function seen(availability: Availability, reason = "CONNECT_FAILED", instanceId = "instance-1"): SeenHealth {
+  const up = availability === "available";
+  const facts = { type: "Reachable", status: up ? "true" : "false", reason: up ? "ANSWERED" : reason, message: "" } as const;
+  return {
+    conditions: [facts],
+    availability,
+    open: up ? undefined : { untilMs: 0, attempt: 1 },
+    instances: new Map([[instanceId, availability]]),
+    stillTrue: () => true,
+  };
 }
 
 /** A watcher that keeps all it is told. */

@@ -1,7 +1,7 @@
 /** The health of one instance, as whoever probes it sees it: a fold over verdicts and time. Times are monotonic ms. */
 import { type Breaker, type BreakerEvent, type BreakerRules, CLOSED, RETRY_AFTER_MAX_MS, stepBreaker, wakeAt } from "./breaker.js";
 import type { ProbeRules } from "./probing.js";
-import { isGood, type Verdict } from "./verdict.js";
+import { AUTH_REQUIRED, isGood, type Verdict } from "./verdict.js";
 
 export interface InstanceHealth {
   readonly breaker: Breaker;
@@ -10,6 +10,8 @@ export interface InstanceHealth {
   /** It counts as there until a look says otherwise: its registrant says so, and nobody has listed it in vain. */
   readonly presumed: boolean;
   readonly last: Verdict | undefined;
+  /** It asked for credentials. What its list asked for holds until it lists: many servers answer a probe without any. */
+  readonly wantsAuth: { readonly message: string; readonly listed: boolean } | undefined;
   /** Of the failures that came in a row, if the last verdict was one: when they began. */
   readonly badSinceMs: number | undefined;
   /** Looks in a row that were slow, or were not, against `slow`. */
@@ -24,6 +26,7 @@ export const UNKNOWN_HEALTH: InstanceHealth = Object.freeze({
   met: false,
   presumed: true,
   last: undefined,
+  wantsAuth: undefined,
   badSinceMs: undefined,
   contrary: 0,
   slow: false,
@@ -31,8 +34,8 @@ export const UNKNOWN_HEALTH: InstanceHealth = Object.freeze({
 });
 
 export type HealthEvent =
-  /** `generation`: of the trial that it ends, if it ends one. */
-  | { readonly kind: "verdict"; readonly verdict: Verdict; readonly generation?: number }
+  /** `generation`: of the trial that it ends, if it ends one. `listed`: it was asked for its list. */
+  | { readonly kind: "verdict"; readonly verdict: Verdict; readonly generation?: number; readonly listed?: boolean }
   | { readonly kind: "tick" }
   | { readonly kind: "hurry" };
 
@@ -57,6 +60,11 @@ export function isUp(health: InstanceHealth): boolean {
 
 export function isFlapping({ falls }: InstanceHealth, nowMs: number): boolean {
   return falls.filter((at) => nowMs - at < FLAP_WINDOW_MS).length >= FLAP_FALLS;
+}
+
+/** The falls of one that is known to be flapping, when is not. */
+export function flappingFrom(nowMs: number): readonly number[] {
+  return Array.from({ length: FLAP_FALLS }, () => nowMs);
 }
 
 /** Whether one more failure opens the breaker. */
@@ -87,7 +95,9 @@ export function foldHealth(
     met: health.met || good,
     presumed: health.presumed,
     last: verdict,
-    badSinceMs: good ? undefined : (health.badSinceMs ?? nowMs),
+    wantsAuth: authAfter(health.wantsAuth, verdict, event.listed === true),
+    // Whoever could not be asked is neither.
+    badSinceMs: verdict.kind === "barred" ? health.badSinceMs : good ? undefined : (health.badSinceMs ?? nowMs),
     // A server that was never there has not gone.
     falls: fell && health.met ? [...health.falls.slice(1 - FLAP_FALLS), nowMs] : health.falls,
   };
@@ -122,6 +132,11 @@ function breakerEvent(verdict: Verdict, generation: number | undefined): Breaker
   return generation === undefined
     ? { kind: "failure", retryAfterMs }
     : { kind: "trial-failure", generation, retryAfterMs };
+}
+
+function authAfter(before: InstanceHealth["wantsAuth"], verdict: Verdict, listed: boolean): InstanceHealth["wantsAuth"] {
+  if (verdict.kind === "answered" && verdict.reason === AUTH_REQUIRED) return { message: verdict.message, listed };
+  return verdict.kind === "ok" && (listed || before?.listed === false) ? undefined : before;
 }
 
 function slowness(health: InstanceHealth, verdict: Verdict): Pick<InstanceHealth, "slow" | "contrary" | "falls"> {

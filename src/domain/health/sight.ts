@@ -50,7 +50,7 @@ function conditionsOf(health: InstanceHealth, up: boolean, nowMs: number): Condi
   const holds = (type: ConditionFact["type"], reason: string, message: string): void => {
     facts.push({ type, status: "true", reason, message });
   };
-  if (last?.kind === "answered" && last.reason === AUTH_REQUIRED) holds("AuthRequired", last.reason, last.message);
+  if (health.wantsAuth) holds("AuthRequired", AUTH_REQUIRED, health.wantsAuth.message);
   if (last?.kind === "failed" && last.reason === DRAINING) holds("Draining", last.reason, last.message);
   if (slow) holds("Slow", "SLOW_ANSWERS", "its last answers took more than a second each");
   if (isFlapping(health, nowMs)) {

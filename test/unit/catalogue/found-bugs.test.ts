@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Store } from "../../../src/catalogue/ports.js";
-import { declare, introspect, listingOf, Recorder, stubsOf, tool, watch, World } from "../../support/replica.js";
+import { declare, introspect, listingOf, Recorder, seen, stubsOf, tool, watch, World } from "../../support/replica.js";
 import { storeUnavailable } from "../../../src/domain/fault.js";
 import { everything } from "../../../src/domain/filter.js";
 import { UpstreamError } from "../../../src/catalogue/upstream-port.js";
@@ -108,6 +108,7 @@ describe("bugs that were found", () => {
       writer: a.listings,
       records: directory,
       relist: (ns, id) => lister.relist(ns, id),
+      heard: () => undefined,
       clock: world.clock,
       random: world.random,
       logger: silentLogger,
@@ -138,10 +139,9 @@ describe("bugs that were found", () => {
     world = new World();
     const a = await world.replica();
     await world.run(a.register(declare("s", ["one"], { instanceId: "instance-1" })));
-    const down = { reachable: false, listed: false, reason: "CONNECT_FAILED", message: "x" };
-    await a.listings.condition("default", "s", down);
+    a.listings.health("default", "s", seen("unavailable"));
     await world.clock.advance(3_000);
-    await a.listings.condition("default", "s", { ...down, reason: "TIMEOUT" });
+    a.listings.health("default", "s", seen("unavailable", "TIMEOUT"));
     await world.run(a.deregister("", { kind: "server", serverId: "s" }));
     await world.run(a.register(declare("s", ["one"], { instanceId: "instance-2" })));
     expect((await server(a, "s")).server.header.availability).toBe("available");

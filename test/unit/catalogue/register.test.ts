@@ -3,6 +3,7 @@ import type { Registry } from "../../../src/catalogue/registry.js";
 import { everything } from "../../../src/domain/filter.js";
 import { formatRevision } from "../../../src/domain/revision.js";
 import { EMPTY_STUB } from "../../../src/domain/stub.js";
+import { mismatchOf } from "../../../src/probe/conditions.js";
 import { declare, introspect, listingOf, stubsOf, tool, watch, World } from "../../support/replica.js";
 
 let world: World;
@@ -221,8 +222,9 @@ describe("digests that the registrant did not give", () => {
 
   it("a declared digest that the server does not send makes Renew answer REGISTER_AGAIN", async () => {
     const { lease, setDigest } = await world.run(a.register(declare("s", [tool("one")])));
-    const revision = a.partitions[0]?.live().history.server("default", "s")?.record.revision ?? 0;
-    await world.run(a.listings.learn("default", "s", listingOf([tool("one", "other")]), revision));
+    const record = a.partitions[0]?.live().history.server("default", "s")?.record;
+    if (!record) throw new Error("it is registered");
+    a.listings.listed("default", "s", mismatchOf(record, listingOf([tool("one", "other")])));
     await world.clock.advance(20);
     const told = await world.run(b.renew("", [{ leaseId: lease?.leaseId ?? "", setDigest }]));
     expect(told[0]?.state).toBe("register-again");

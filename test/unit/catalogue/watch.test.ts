@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { createHash } from "node:crypto";
 import { formatResumeToken } from "../../../src/domain/revision.js";
-import { declare, introspect, listingOf, Recorder, stubsOf, tool, watch, World } from "../../support/replica.js";
+import { declare, introspect, listingOf, Recorder, seen, stubsOf, tool, watch, World } from "../../support/replica.js";
 import { everything, filterHash } from "../../../src/domain/filter.js";
 
 let world: World;
@@ -127,7 +127,7 @@ describe("Watch", () => {
     const prefixed = await watch(a, { namePrefix: "zzz" });
     const available = await watch(a, { availability: "available" });
     const token = available.lastToken;
-    await a.listings.condition("default", "s", { reachable: false, listed: false, reason: "CONNECT", message: "gone" });
+    a.listings.health("default", "s", seen("unavailable"));
     await world.clock.advance(20);
     expect(all.told).toEqual(["AVAILABILITY_CHANGED s"]);
     expect(prefixed.told).toEqual([]);
@@ -137,7 +137,11 @@ describe("Watch", () => {
     await world.run(
       a.listings.commitListing("default", "s", listingOf([tool("one"), tool("three")]), record?.revision ?? 0),
     );
-    expect(all.told.slice(1)).toEqual(["AVAILABILITY_CHANGED s", "REGISTERED s/three", "DEREGISTERED s/two"]);
+    expect(all.told.slice(1)).toEqual(["REGISTERED s/three", "DEREGISTERED s/two"]);
+    expect(available.told.slice(2)).toEqual([]);
+    a.listings.health("default", "s", seen("available"));
+    await world.clock.advance(10_000);
+    expect(all.told.slice(3)).toEqual(["AVAILABILITY_CHANGED s"]);
     expect(available.told.slice(2)).toEqual(["REGISTERED s/one", "REGISTERED s/three"]);
     const resumed = await watch(await world.replica(), { availability: "available" }, token);
     expect(resumed.told).toEqual(available.told);
@@ -149,12 +153,7 @@ describe("Watch", () => {
     await world.run(a.register(declare("s", ["one"])));
     const w = await watch(a);
     for (let i = 0; i < 100; i++) {
-      await a.listings.condition("default", "s", {
-        reachable: i % 2 === 1,
-        listed: true,
-        reason: `R${i}`,
-        message: "",
-      });
+      a.listings.health("default", "s", seen(i % 2 === 1 ? "available" : "unavailable", `R${i}`));
       await world.clock.advance(100);
     }
     await world.clock.advance(15_000);
@@ -193,19 +192,14 @@ describe("a server that comes back with the list it had", () => {
     const a = await world.replica();
     world.listings.set("http://127.0.0.1:1/mcp", [tool("one")]);
     await world.run(a.register(introspect("s", "http://127.0.0.1:1/mcp")));
-    await a.listings.condition("default", "s", {
-      reachable: false,
-      listed: false,
-      reason: "CONNECT_FAILED",
-      message: "",
-    });
+    a.listings.health("default", "s", seen("unavailable"));
     await world.clock.advance(20);
     const w = await watch(a);
     const revision = a.partitions[0]?.live().history.server("default", "s")?.record.revision ?? 0;
     expect(await world.run(a.listings.commitListing("default", "s", listingOf([tool("one")]), revision))).toBe(
       "unchanged",
     );
-    await a.listings.condition("default", "s", { reachable: true, listed: true, reason: "", message: "" });
+    a.listings.health("default", "s", seen("available"));
     await world.clock.advance(5_000);
     expect(w.told).toEqual([]);
     await world.clock.advance(6_000);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Listing } from "../../../src/catalogue/upstream-port.js";
 import { UpstreamError } from "../../../src/catalogue/upstream-port.js";
-import type { ListingOutcome } from "../../../src/catalogue/writer-port.js";
-import type { Seen } from "../../../src/probe/conditions.js";
+import type { ConditionFact, ListingOutcome } from "../../../src/catalogue/writer-port.js";
+import type { Verdict } from "../../../src/domain/health/verdict.js";
 import type { Intake } from "../../../src/probe/intake.js";
 import { createIntake } from "../../../src/probe/intake.js";
 import { FakeClock, SeededRandom } from "../../support/fake-clock.js";
@@ -21,7 +21,8 @@ function bench(answer: () => Listing | Error = () => FULL) {
   const records = new HandDirectory();
   records.set(known());
   const commits: { kind: "listing" | "learn"; listing: Listing; basedOn: number }[] = [];
-  const conditions: Seen[] = [];
+  const conditions: ConditionFact[] = [];
+  const verdicts: Verdict[] = [];
   const looks: number[] = [];
   const b = { outcome: (): ListingOutcome | Error => "committed" };
   const write = (kind: "listing" | "learn") => async (_ns: string, _id: string, listing: Listing, basedOn: number) => {
@@ -34,8 +35,10 @@ function bench(answer: () => Listing | Error = () => FULL) {
     writer: {
       commitListing: write("listing"),
       learn: write("learn"),
-      condition: async (_ns, _id, seen) => void conditions.push(seen),
+      listed: (_ns, _id, fact) => void conditions.push(fact),
+      health: () => undefined,
     },
+    heard: (_ns, _id, _endpoint, verdict) => void verdicts.push(verdict),
     records,
     relist: async () => {
       looks.push(clock.monotonic());
@@ -53,7 +56,7 @@ function bench(answer: () => Listing | Error = () => FULL) {
   });
   const listed = (listing: Listing, basedOn = records.server(NAMESPACE, "srv") ?? known()) =>
     intake.listed(NAMESPACE, "srv", listing, ENDPOINT, basedOn);
-  return Object.assign(b, { clock, records, commits, conditions, looks, intake, listed });
+  return Object.assign(b, { clock, records, commits, conditions, verdicts, looks, intake, listed });
 }
 
 describe("a listing of an introspected server", () => {
@@ -182,40 +185,46 @@ describe("a declared server", () => {
     expect(b.commits).toMatchObject([{ kind: "learn" }]);
   });
 
-  it("that answers again with another definition than declared is reachable but not listed", async () => {
+  it("that answers again with another definition than declared is there, but not listed", async () => {
     const b = bench();
     b.records.set(recordOf(tools));
     await b.intake.failed(NAMESPACE, "srv", new UpstreamError("connect", "refused"), ENDPOINT);
     await b.listed(listingOf([definition("alpha", "other"), BETA]));
-    expect(b.conditions).toMatchObject([
-      { reachable: false, listed: false, reason: "CONNECT_FAILED", message: "refused" },
-      { reachable: true, listed: false, reason: "DIGEST_MISMATCH" },
-    ]);
+    expect(b.conditions).toMatchObject([{ type: "Listed", status: "false", reason: "DIGEST_MISMATCH" }]);
+    expect(b.verdicts).toMatchObject([{ kind: "failed", reachable: false, message: "refused" }, { kind: "ok" }]);
   });
 });
 
 describe("conditions", () => {
-  it("follow failure and recovery, and nothing in between", async () => {
+  it("say nothing of the list of a server that nobody reached: that is for its probes", async () => {
     const b = bench();
     await b.listed(FULL);
-    await b.intake.failed(NAMESPACE, "srv", new UpstreamError("timeout", "no answer"), ENDPOINT);
+    await b.intake.failed(NAMESPACE, "srv", new UpstreamError("connect", "refused"), ENDPOINT);
     await b.listed(FULL);
-    await b.listed(FULL);
-    expect(b.conditions).toMatchObject([{ reachable: false, reason: "TIMEOUT" }, { reachable: true, listed: true }]);
+    expect(b.conditions).toEqual([]);
+    expect(b.verdicts.map((v) => v.kind)).toEqual(["ok", "failed", "ok"]);
   });
 
   it("that another replica published are cleared by our success", async () => {
     const b = bench();
-    const unreachable = { type: "Reachable", status: "false", reason: "TIMEOUT", message: "", sinceMs: 1 } as const;
-    b.records.set(recordOf(tools, { source: "introspected", conditions: [unreachable] }));
+    const unlisted = { type: "Listed", status: "false", reason: "HTTP_ERROR", message: "", sinceMs: 1 } as const;
+    b.records.set(recordOf(tools, { source: "introspected", conditions: [unlisted] }));
     await b.listed(FULL);
-    expect(b.conditions).toMatchObject([{ reachable: true, listed: true }]);
+    expect(b.conditions).toMatchObject([{ type: "Listed", status: "true" }]);
   });
 
-  it("a server that answers with something else than a list is reachable, but not listed", async () => {
+  it("a server that answers with something else than a list is not listed", async () => {
     const b = bench();
     await b.intake.failed(NAMESPACE, "srv", new UpstreamError("http", "500"), ENDPOINT);
-    expect(b.conditions).toMatchObject([{ reachable: true, listed: false, reason: "HTTP_ERROR" }]);
+    expect(b.conditions).toMatchObject([{ type: "Listed", status: "false", reason: "HTTP_ERROR" }]);
+    expect(b.verdicts).toMatchObject([{ kind: "failed", reachable: true }]);
+  });
+
+  it("a server that wants credentials for its list is there, and not listed", async () => {
+    const b = bench();
+    await b.intake.failed(NAMESPACE, "srv", new UpstreamError("auth", "401"), ENDPOINT);
+    expect(b.conditions).toMatchObject([{ type: "Listed", status: "false", reason: "AUTH_REQUIRED" }]);
+    expect(b.verdicts).toMatchObject([{ kind: "answered", reason: "AUTH_REQUIRED" }]);
   });
 });
 

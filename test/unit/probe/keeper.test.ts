@@ -3,6 +3,9 @@ import type { Listing } from "../../../src/catalogue/upstream-port.js";
 import { LIMITS } from "../../../src/domain/limits.js";
 import { createClaims } from "../../../src/probe/claims.js";
 import { createKeeper } from "../../../src/probe/keeper.js";
+import { createPanic } from "../../../src/probe/panic.js";
+import { createSlots } from "../../../src/probe/slots.js";
+import { PROBE_RULES } from "../../../src/domain/health/probing.js";
 import { MemoryStore } from "../../../src/store/memory/memory-store.js";
 import { FakeClock, SeededRandom } from "../../support/fake-clock.js";
 import { definition, HandDirectory, HandUpstream, instanceOf, listingOf, NAMESPACE, recordOf, SILENT, toolOf } from "../../support/records.js";
@@ -34,6 +37,11 @@ function bench() {
         return answer;
       },
       claims: createClaims({ notesOf: () => notes, replicaId, clock, random, logger: SILENT }),
+      writer: { health: () => undefined },
+      panic: createPanic({ clock, logger: SILENT }),
+      slots: createSlots(64),
+      rules: PROBE_RULES,
+      onLook: () => undefined,
       clock,
       random,
       logger: SILENT,
@@ -73,7 +81,7 @@ describe("the keeper of a server", () => {
     expect(a.listedAt.length - before).toBeLessThanOrEqual(1);
   });
 
-  it("leaves declared servers, and those without an endpoint, alone", async () => {
+  it("probes a declared server and lists it rarely; one without an endpoint is left alone", async () => {
     const { clock, records, set, replica } = bench();
     const a = replica("a", 2);
     records.set(recordOf([toolOf("alpha")], { serverId: "declared" }));
@@ -81,7 +89,13 @@ describe("the keeper of a server", () => {
     a.keeper.servers([name("declared"), name("nowhere")]);
     await clock.advance(60_000);
     expect(a.listedAt).toEqual([]);
-    expect(a.keeper.counts()).toEqual({ kept: 0, held: 0 });
+    expect(a.keeper.counts()).toEqual({ kept: 1, held: 1 });
+    expect(a.upstream.probed.length).toBeGreaterThanOrEqual(6);
+    expect(a.upstream.probed.length).toBeLessThanOrEqual(8);
+    await clock.advance(LIMITS.relistDefaultMs * 1.1);
+    expect(a.listedAt).toHaveLength(1);
+    await a.keeper.stop();
+    expect(clock.sleeping).toBe(0);
   });
 
   it("lists a newer registration at once, and follows it to its endpoint", async () => {
