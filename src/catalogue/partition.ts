@@ -37,6 +37,8 @@ export interface PartitionDeps {
 /** Entries folded per turn, so that a long catch-up does not hold the thread. */
 const POLL_ENTRIES = 256;
 const RETRY_MIN_MS = 50;
+/** Between two looks for a swap of histories, which wakes nobody. */
+const LOOK_AGAIN_MS = 20;
 const RETRY_MAX_MS = 1_000;
 
 /** One partition on this replica: follows its log, and knows from what to answer. */
@@ -156,7 +158,16 @@ export class Partition {
   /** Waits until this replica has folded everything that is in the log now. Throws STORE_UNAVAILABLE. */
   async catchUp(): Promise<void> {
     const head = await this.deps.store.log.head();
-    await this.waitFolded(this.live(), head.revision, LIMITS.foldWaitMs);
+    const fold = this.live();
+    const { revision, chain } = fold.history.head;
+    if (head.revision < revision || (head.revision === revision && head.chain !== chain)) return this.#otherHistory(fold);
+    await this.waitFolded(fold, head.revision, LIMITS.foldWaitMs);
+  }
+
+  /** The log is another one, and the poll under way will say so: what was decided here would be refused until then. */
+  async #otherHistory(fold: Fold): Promise<void> {
+    const until = this.deps.clock.monotonic() + LIMITS.foldWaitMs;
+    while (this.live() === fold && this.deps.clock.monotonic() < until) await this.deps.clock.sleep(LOOK_AGAIN_MS);
   }
 
   /** Ends all watches. */

@@ -70,9 +70,14 @@ export async function startRedis(...args: string[]): Promise<TestRedis> {
   };
 }
 
-async function launch(port: number, cwd: string, args: readonly string[]): Promise<ChildProcess> {
+function launch(port: number, cwd: string, args: readonly string[]): Promise<ChildProcess> {
   const settings = ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
-  const child = spawn("redis-server", [...settings, ...args], { cwd, stdio: ["ignore", "pipe", "inherit"] });
+  return spawnRedis(cwd, [...settings, ...args], "Ready to accept connections");
+}
+
+/** Answers once it has printed `ready`. It ends with this process at the latest. */
+export async function spawnRedis(cwd: string, args: readonly string[], ready: string): Promise<ChildProcess> {
+  const child = spawn("redis-server", args, { cwd, stdio: ["ignore", "pipe", "inherit"] });
   // The server must not outlive this process, however it ends: the guard's input ends with it.
   const guard = spawn("sh", ["-c", 'read _; kill -9 "$0"', String(child.pid)], {
     stdio: ["pipe", "ignore", "ignore"],
@@ -83,7 +88,7 @@ async function launch(port: number, cwd: string, args: readonly string[]): Promi
   await new Promise<void>((resolve, reject) => {
     child.stdout?.on("data", (chunk: Buffer) => {
       output += chunk.toString();
-      if (output.includes("Ready to accept connections")) resolve();
+      if (output.includes(ready)) resolve();
     });
     child.once("exit", (code) => reject(new Error(`redis-server ended with ${String(code)}: ${output}`)));
   });
@@ -91,7 +96,7 @@ async function launch(port: number, cwd: string, args: readonly string[]): Promi
   return child;
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;

@@ -46,6 +46,13 @@ const AWAY = new Set([
   "NOPERM",
 ]);
 
+/** What ioredis says of a command that found its connection gone. */
+const LOST = /^(Stream isn't writeable|Connection is closed|Cluster isn't ready)/;
+
+function lost(cause: Error): Error {
+  return new Error("the connection to Redis was lost", { cause });
+}
+
 /** What is denied to the caller of a script has no word of its own. */
 const DENIED_IN_SCRIPT = /^ERR (The user executing the script can't|ACL failure in script)/;
 
@@ -55,7 +62,8 @@ const DENIED_IN_SCRIPT = /^ERR (The user executing the script can't|ACL failure 
  */
 export function faultOf(error: unknown): unknown {
   if (error instanceof Fault) return error;
-  if (!(error instanceof Error) || error.name !== "ReplyError") return storeUnavailable(error);
+  if (!(error instanceof Error)) return storeUnavailable(error);
+  if (error.name !== "ReplyError") return storeUnavailable(LOST.test(error.message) ? lost(error) : error);
   const word = /^[A-Z]+/.exec(error.message)?.[0] ?? "";
   if (word === "OOM")
     return new Fault("STORE_FULL", "the store has no room left: raise maxmemory of Redis, or remove servers", {
