@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { Command } from "commander";
 import { principalProblems, readGrants } from "../domain/grants.js";
 import type { Io } from "./io.js";
@@ -12,6 +13,7 @@ interface NewOptions {
   readonly server?: string[];
   readonly expires?: string;
   readonly json?: boolean;
+  readonly add?: string;
 }
 
 /** Enough that nobody guesses it, and a beginning by which scanners for leaked secrets can know it. */
@@ -25,7 +27,8 @@ export function tokenCommand(io: Io): Command {
     .option("--role <role>", "reader, registrant or operator", "operator")
     .option("--namespace <name>", "where it counts, * for everywhere (default: default)", collect)
     .option("--server <pattern>", "a registrant's server_ids, such as billing-* (default: all)", collect)
-    .option("--expires <time>", "when it ends, such as 2027-01-01T00:00:00Z (default: never)");
+    .option("--expires <time>", "when it ends, such as 2027-01-01T00:00:00Z (default: never)")
+    .option("--add <file>", "put its entry into this tokens file, made if absent; the token alone is printed");
   const command = withJson(fresh).action((options: NewOptions) => make(io, options));
   return new Command("token").description("credentials for callers").addCommand(command);
 }
@@ -45,12 +48,42 @@ function make(io: Io, options: NewOptions): void {
     grants: wanted,
     ...(expires !== undefined && { expires: new Date(expires).toISOString() }),
   };
+  if (options.add !== undefined) addEntry(options.add, entry);
   if (options.json) return line(io.stdout, JSON.stringify({ token, entry }));
   line(
     io.stderr,
     "The token, shown this once. Its user sets it as TOOLCRIB_TOKEN, or writes it to a file named by TOOLCRIB_TOKEN_FILE:",
   );
   line(io.stdout, token);
+  if (options.add !== undefined) return line(io.stderr, `Its entry, a hash of it, is in ${options.add} now.`);
   line(io.stderr, 'The entry for the "tokens" list of the file that the registry is started with (--tokens-file):');
   line(io.stderr, JSON.stringify(entry, null, 2));
+}
+
+/** Throws CommandError, with the file as it was, where it cannot be read as a tokens file or not be written. */
+function addEntry(path: string, entry: object): void {
+  const tokens = existsSync(path) ? entriesOf(path) : [];
+  const fresh = `${path}.new`;
+  try {
+    writeFileSync(fresh, `${JSON.stringify({ tokens: [...tokens, entry] }, null, 2)}\n`, { mode: 0o600 });
+    // A file that others may read, such as the registry's own user, stays theirs to read.
+    if (existsSync(path)) chmodSync(fresh, statSync(path).mode & 0o777);
+    renameSync(fresh, path);
+  } catch (error) {
+    rmSync(fresh, { force: true });
+    throw new CommandError(`${path} cannot be written: ${(error as NodeJS.ErrnoException).code ?? String(error)}`);
+  }
+}
+
+function entriesOf(path: string): readonly unknown[] {
+  let whole: unknown;
+  try {
+    whole = JSON.parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code ?? "it is not JSON";
+    throw new CommandError(`${path} cannot be read as a tokens file: ${why}; nothing was changed`);
+  }
+  const { tokens } = (whole ?? {}) as { readonly tokens?: unknown };
+  if (Array.isArray(tokens)) return tokens;
+  throw new CommandError(`${path} is no tokens file: it needs {"tokens": […]}; nothing was changed`);
 }
