@@ -10,6 +10,7 @@ export function observerOf(metrics: Metrics, notices: Notices): RegistryObserver
     commit: (result) => metrics.commits.inc({ result }),
     registered: (outcome) => metrics.registers.inc({ outcome }),
     relist: (cause) => metrics.relists.inc({ cause }),
+    restored: (servers) => metrics.restored.inc(servers),
     blobsSwept: (count) => metrics.blobsSwept.inc(count),
     renewed: (state) => metrics.leaseRenewals.inc({ state }),
     swept: (partition, report) => {

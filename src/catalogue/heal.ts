@@ -15,6 +15,7 @@ export async function healStanding(
   writes: Writes,
   lost: readonly Fold[],
   logger: Logger,
+  onRestored: (servers: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const { partition } = writes;
@@ -24,6 +25,7 @@ export async function healStanding(
       let restored = 0;
       for (const old of lost) restored += await restoreStanding(writes, old);
       if (restored > 0) {
+        onRestored(restored);
         logger.warn(
           { partition: partition.index, servers: restored },
           "standing servers were lost in the store; restored",

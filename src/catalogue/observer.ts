@@ -8,6 +8,8 @@ export interface RegistryObserver {
   registered(outcome: "committed" | "kept" | "validated"): void;
   /** The history that this replica followed is broken. */
   relist(cause: RelistCause): void;
+  /** Standing servers that a broken log had lost were committed again. */
+  restored(servers: number): void;
   renewed(state: RenewState): void;
   /** Definitions that nobody referenced any more were removed. */
   blobsSwept(count: number): void;

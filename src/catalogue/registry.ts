@@ -80,7 +80,7 @@ export class Registry implements RegistryApi {
       });
       const writes = new Writes(partition, (result) => observer.commit(result));
       partition.onHistory((_live, lost) => {
-        if (partition.state.kind === "growing") void healStanding(writes, lost, deps.logger, this.#stop.signal);
+        if (partition.state.kind === "growing") void healStanding(writes, lost, deps.logger, (n) => observer.restored(n), this.#stop.signal);
       });
       return { partition, writes, sweeper: new Sweeper(writes, deps.logger, openedAtMs) };
     });

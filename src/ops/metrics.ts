@@ -60,6 +60,7 @@ export function createMetrics(version: string) {
     ]),
     stale: gauge("catalogue_stale", "1 while reads are answered from memory without the store."),
     relists: counter("log_relists_total", "Times the history was broken and the catalogue was loaded anew.", ["cause"]),
+    restored: counter("standing_restored_total", "Standing servers that a broken log had lost, and that were committed again."),
     storeUp: gauge("store_up", "1 when the last call to the store succeeded."),
     commits: counter("commits_total", "Commits asked of the log, by result.", ["result"]),
 

@@ -69,7 +69,7 @@ function upstreamOf(listings: Listings): Upstream {
 }
 
 const ignore = (): void => undefined;
-const SILENT = { commit: ignore, registered: ignore, relist: ignore, renewed: ignore, swept: ignore, blobsSwept: ignore };
+const SILENT = { restored: ignore, commit: ignore, registered: ignore, relist: ignore, renewed: ignore, swept: ignore, blobsSwept: ignore };
 
 export class World {
   readonly clock = new FakeClock();
