@@ -11,19 +11,24 @@ let target: Target;
 beforeAll(async () => void (target = await Target.start()));
 afterAll(() => target.stop());
 
-const METHODS = ["Register", "Renew", "Deregister", "GetStubs", "GetFullSchema", "BatchGetFullSchemas", "ListServers", "GetServer", "Watch"];
-const UNARY = METHODS.filter((m) => m !== "Watch");
+const ADMIN = "toolcrib.v1.AdminService";
+/** Paths. */
+const METHODS = [
+  ...["Register", "Renew", "Deregister", "GetStubs", "GetFullSchema", "BatchGetFullSchemas", "ListServers", "GetServer", "Watch"].map((m) => `/${SERVICE}/${m}`),
+  ...["IsolateServer", "ResumeServer", "RefreshServer"].map((m) => `/${ADMIN}/${m}`),
+];
+const UNARY = METHODS.filter((path) => !path.endsWith("/Watch"));
 const MIB = 1024 * 1024;
 
 describe("size", () => {
-  it.each(METHODS)("an 8 MiB message to %s", async (method) => {
+  it.each(METHODS)("an 8 MiB message to %s", async (path) => {
     const expected: Expected = {
       code: "RESOURCE_EXHAUSTED",
       reason: "MESSAGE_TOO_LARGE",
       says: ["4194304", "8388608"],
       metadata: { limit: "4194304", actual: "8388608", part: "message" },
     };
-    await target.refusesBytes(`/${SERVICE}/${method}`, Buffer.alloc(8 * MIB), expected);
+    await target.refusesBytes(path, Buffer.alloc(8 * MIB), expected);
   });
 
   it.each([17, 40, 64])("%i KiB of metadata", async (kib) => {
@@ -49,7 +54,7 @@ describe("encoding", () => {
     ["a varint that does not end", Buffer.from("ff".repeat(12), "hex")],
     ["JSON", Buffer.from('{"serverId":"s"}')],
   ])("%s, to every method", async (_what, bytes) => {
-    for (const method of METHODS) await target.refusesBytes(`/${SERVICE}/${method}`, bytes, MALFORMED);
+    for (const path of METHODS) await target.refusesBytes(path, bytes, MALFORMED);
   });
 
   it("100,000 nested groups", async () => {
@@ -62,7 +67,7 @@ describe("encoding", () => {
 });
 
 describe("method", () => {
-  it.each([`/${SERVICE}/Nothing`, `/${SERVICE}/getStubs`, "/toolcrib.v2.RegistryService/GetStubs", `/${SERVICE}/__proto__`, "/constructor", "/", `/${SERVICE}/GetStubs/`])(
+  it.each([`/${SERVICE}/Nothing`, `/${SERVICE}/getStubs`, "/toolcrib.v2.RegistryService/GetStubs", `/${SERVICE}/__proto__`, "/constructor", "/", `/${SERVICE}/GetStubs/`, `/${ADMIN}/GetStubs`, `/${SERVICE}/IsolateServer`])(
     "%s does not exist",
     async (path) => {
       const expected: Expected = { code: "UNIMPLEMENTED", reason: "UNKNOWN_METHOD", says: [path], loggedAs: "unknown" };
@@ -154,8 +159,8 @@ describe("framing", () => {
   it("a call reset in the middle of its message leaves nothing behind", async () => {
     const before = await target.state();
     const session = connectHttp2(`http://${target.registry.grpc}`);
-    for (const method of UNARY) {
-      const request = session.request({ ":method": "POST", ":path": `/${SERVICE}/${method}`, "content-type": "application/grpc", te: "trailers" });
+    for (const path of UNARY) {
+      const request = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" });
       request.on("error", () => {});
       request.write(frame(1_000, Buffer.alloc(10)));
       request.close(constants.NGHTTP2_CANCEL);

@@ -138,6 +138,18 @@ describe("an isolated server", () => {
   });
 });
 
+describe("an isolated server that is listed all the same", () => {
+  it("takes the list over and stays out", async () => {
+    world.listings.set("http://127.0.0.1:1/mcp", [tool("one")]);
+    await world.run(a.register(introspect("s", "http://127.0.0.1:1/mcp")));
+    const { server } = await world.run(a.isolate(out(), ann));
+    const listing = listingOf([tool("one"), tool("two")]);
+    expect(await world.run(a.listings.commitListing("default", "s", listing, server.revision))).toBe("committed");
+    expect((await stubsOf(a)).map((s) => s.name)).toEqual(["one", "two"]);
+    expect(await header(a)).toMatchObject({ availability: "unavailable", breaker: server.header.breaker });
+  });
+});
+
 describe("an isolated server that the store lost", () => {
   it("comes back isolated, healed or registered anew; until then it is not said to be absent", async () => {
     const flushable = new Flushable(world);
