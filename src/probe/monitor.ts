@@ -118,11 +118,11 @@ export class Monitor {
     if (!run) return;
     const stop = new AbortController();
     const rules = rulesOf(instance.probing, this.deps.rules);
-    const start = {
-      health: this.#seed(instance, record),
-      // The listing of an introspected server is its first look.
-      firstMs: record.header.source === "introspected" && instance.availability === "available" ? rules.intervalMs * this.deps.random.next() : 0,
-    };
+    const { source, breaker } = record.header;
+    // The listing of an introspected server is its first look.
+    const listedFirst = source === "introspected" && breaker.kind === "closed" && instance.availability === "available";
+    const firstMs = listedFirst ? rules.intervalMs * this.deps.random.next() : 0;
+    const start = { health: this.#seed(instance, record), firstMs };
     const deps: WatchedDeps = {
       ...this.deps,
       mayFall: (badSinceMs) => (this.#othersAnswerSince(badSinceMs) ? "fall" : this.deps.panic.mayFall(badSinceMs)),

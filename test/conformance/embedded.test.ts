@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { appendFile, chmod, mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ClassicLevel } from "classic-level";
@@ -70,12 +70,12 @@ describe("embedded only", () => {
     expect(new Set(places.map((p) => p.revision)).size).toBe(200);
   });
 
-  test("nothing acknowledged is lost when the process is killed in the middle of commits", async () => {
+  test("nothing acknowledged is lost when the process is killed in the middle of commits, 50 times", { timeout: 180_000 }, async () => {
     const script = await buildChild(folder);
     const dataDir = join(folder, "killed");
     const acknowledged = new Map<number, { chain: string; id: string }>();
-    for (let round = 1; round <= 4; round++) {
-      const wanted = acknowledged.size + 40 * round;
+    for (let round = 1; round <= 50; round++) {
+      const wanted = acknowledged.size + 5 + (round % 7) * 6;
       await runUntilKilled(script, dataDir, acknowledged, wanted);
       const store = await open(dataDir, { window: { revisions: 50, bytes: 1_000_000 } });
       const { position, records, entries, base } = await logOf(store).snapshot();
@@ -91,6 +91,22 @@ describe("embedded only", () => {
       expect((await partitionOf(store).blobs.get("default", ids)).every((b) => b !== undefined)).toBe(true);
       await store.close();
     }
+  });
+
+  test("a torn last write, which nobody was told of, is dropped, and the rest is there", async () => {
+    const dataDir = join(folder, "torn");
+    const store = await open(dataDir);
+    const last = await v.fill(logOf(store), 20);
+    await store.close();
+    const location = join(dataDir, "store");
+    const logs = (await readdir(location)).filter((name) => name.endsWith(".log")).sort();
+    const file = join(location, logs.at(-1) as string);
+    // As a crash leaves it: the head of a record that says how long it is, and a part of what should follow.
+    await appendFile(file, Buffer.from([0x12, 0x34, 0x56, 0x78, 0xff, 0x0f, 0x01, ...Array.from({ length: 100 }, () => 0x61)]));
+    const again = logOf(await open(dataDir));
+    expect(await again.head()).toEqual(last);
+    expect((await again.snapshot()).records).toHaveLength(20);
+    expect((await v.fill(again, 1, 99)).revision).toBe(last.revision + 1);
   });
 
   test("a folder in use says so", async () => {

@@ -12,11 +12,11 @@ describe("isolate, resume and refresh", () => {
     const remote = new RemoteRegistry(grpc);
     const run = (...args: string[]) => toolcribDone([...args, "--registry", grpc]);
     const git = await startFixture("corpus-server.mjs", [corpusFile("git")]);
-    await run("register", "--id", "git", "--url", git.url, "--probe-interval", "10s", "--probe-fall", "5", "--probe-timeout", "20s");
+    await run("register", "--id", "git", "--url", git.url, "--probe-interval", "1h", "--probe-fall", "5", "--probe-timeout", "20s");
     await remote.call("register", declared("billing", TOOLS));
 
     const { server: shown } = await remote.call("getServer", { serverId: "git" });
-    expect(shown.instances[0].probe).toMatchObject({ interval: { seconds: 10 }, timeout: { seconds: 20 }, fall: 5, rise: 0, off: false });
+    expect(shown.instances[0].probe).toMatchObject({ interval: { seconds: 3_600 }, timeout: { seconds: 20 }, fall: 5, rise: 0, off: false });
     expect(await run("refresh", "git")).toMatchObject({
       code: 0,
       stdout: `git lists ${shown.toolCount} tools: nothing has changed.\n`,

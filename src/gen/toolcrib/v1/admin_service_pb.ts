@@ -219,7 +219,8 @@ export const RefreshServerResponseSchema: GenMessage<RefreshServerResponse> = /*
 export const AdminService: GenService<{
   /**
    * IsolateServer takes a server out: its tools stay listed as unavailable, nobody dials it, and loads are answered from what is
-   * stored or fail with SERVER_ISOLATED. It stays so through restarts and new registrations until ResumeServer. Isolating an
+   * stored or fail with SERVER_ISOLATED. It stays so through restarts and new registrations, until ResumeServer or until its last
+   * instance has left: then nothing of it is kept. Isolating an
    * isolated server changes its reason. Callable by operators. Errors: INVALID_REQUEST, NOT_FOUND, FORBIDDEN, WRITE_CONFLICT,
    * STORE_UNAVAILABLE.
    *
