@@ -82,7 +82,7 @@ export class Registry implements RegistryApi {
       partition.onHistory((_live, lost) => {
         if (partition.state.kind === "growing") void healStanding(writes, lost, deps.logger, (n) => observer.restored(n), this.#stop.signal);
       });
-      return { partition, writes, sweeper: new Sweeper(writes, deps.logger, openedAtMs) };
+      return { partition, writes, sweeper: new Sweeper(writes, openedAtMs) };
     });
     this.partitions = this.#parts.map((p) => p.partition);
     const writesOf = (namespace: string): Writes => this.#part(namespace).writes;

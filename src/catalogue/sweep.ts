@@ -1,7 +1,7 @@
 import { decideSweep, type SweepDecision } from "../domain/health/brake.js";
 import { LIMITS } from "../domain/limits.js";
 import { serverKey } from "../domain/ids.js";
-import type { DueLease, Logger } from "./ports.js";
+import type { DueLease } from "./ports.js";
 import { withoutInstances } from "./removal.js";
 import type { Decision, Writes } from "./writes.js";
 
@@ -26,7 +26,6 @@ export class Sweeper {
 
   constructor(
     private readonly writes: Writes,
-    private readonly logger: Logger,
     /** Monotonic ms when the embedded store was opened; undefined for stores that outlive us. */
     private readonly openedAtMs: number | undefined,
   ) {}
@@ -83,8 +82,6 @@ export class Sweeper {
       const step = withoutInstances(record, dropped, "expire", false);
       return { kind: "commit", step: { ...step, requireDue: dropped }, value: null };
     });
-    if (result.kind !== "committed") return 0;
-    this.logger.info({ namespace, server_id: serverId, leases: dropped.length }, "leases expired");
-    return dropped.length;
+    return result.kind === "committed" ? dropped.length : 0;
   }
 }

@@ -5,6 +5,7 @@ import { serverKey } from "../domain/ids.js";
 import { LIMITS } from "../domain/limits.js";
 import type { Position } from "../domain/revision.js";
 import type { ServerHeader, ServerRecord, Tool } from "../domain/server.js";
+import { newsOf } from "./news.js";
 import type { Partition } from "./partition.js";
 import type { Commit, LeaseEffect } from "./ports.js";
 
@@ -65,7 +66,7 @@ export class Writes {
     serverId: string,
     decide: (record: ServerRecord | undefined) => Decision<T> | Promise<Decision<T>>,
   ): Promise<WriteResult<T>> {
-    const { clock, random, store } = this.partition.deps;
+    const { clock, random, store, logger } = this.partition.deps;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const fold = this.partition.live();
       const seen = fold.history.head;
@@ -76,10 +77,13 @@ export class Writes {
         const position = fold.history.ring.positionOf(decision.revision ?? record?.revision ?? -1) ?? fold.history.head;
         return { kind: "kept", position, value: decision.value };
       }
-      const result = await this.#commit(store.log, commitOf(seen, namespace, serverId, record, decision.step));
+      const commit = commitOf(seen, namespace, serverId, record, decision.step);
+      const result = await this.#commit(store.log, commit);
       this.observe(result.kind);
       if (result.kind === "not-due") return result;
       if (result.kind === "committed") {
+        const news = newsOf(record, commit.change, result.position.revision);
+        if (news) logger.info(news.fields, news.message);
         await this.partition.waitFolded(fold, result.position.revision, LIMITS.foldWaitMs);
         return { kind: "committed", position: result.position, value: decision.value };
       }

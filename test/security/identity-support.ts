@@ -10,7 +10,7 @@ import { failing } from "../integration/grpc-support.js";
 import { AUDIENCE, bearer, entryOf, ISSUER, Issuer, newToken, type TokenEntry, writeTokens } from "../support/identity.js";
 import { declared, methodOf, type RegistryProcess, RemoteRegistry, startRegistry } from "../support/registry.js";
 import { eventually } from "../support/upstream.js";
-import type { LogLine } from "./support.js";
+import { isNews, type LogLine } from "./support.js";
 
 export interface Refused {
   readonly code: StatusName;
@@ -146,7 +146,7 @@ export class IdentityTarget {
     const until = await this.#barrier();
     const lines = this.registry.logs();
     const at = (name: string): number => lines.findIndex((l) => String(l["detail"]).endsWith(name));
-    return { result, lines: lines.slice(at(from) + 1, at(until)).filter((l) => LOUD.has(String(l["level"]))) };
+    return { result, lines: lines.slice(at(from) + 1, at(until)).filter((l) => LOUD.has(String(l["level"])) && !isNews(l)) };
   }
 
   async #barrier(): Promise<string> {

@@ -28,6 +28,11 @@ export const REJECTED = { code: "INVALID_ARGUMENT", reason: "TOOLS_REJECTED" } a
 
 export type LogLine = Readonly<Record<string, unknown>>;
 
+/** That a server came, changed or left: said of what is accepted, whatever is said of what is not. */
+export function isNews({ server_id, revision }: LogLine): boolean {
+  return typeof server_id === "string" && typeof revision === "number";
+}
+
 const LOUD = new Set(["info", "warn", "error", "fatal"]);
 
 export class Target {
@@ -91,7 +96,7 @@ export class Target {
     const until = await this.#barrier();
     const lines = this.registry.logs();
     const at = (name: string): number => lines.findIndex((l) => String(l["detail"]).endsWith(name));
-    return { result, lines: lines.slice(at(from) + 1, at(until)).filter((l) => LOUD.has(String(l["level"]))) };
+    return { result, lines: lines.slice(at(from) + 1, at(until)).filter((l) => LOUD.has(String(l["level"])) && !isNews(l)) };
   }
 
   /** Names a server that is not there, and waits until the log says so: lines keep their order. */

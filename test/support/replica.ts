@@ -77,6 +77,8 @@ export class World {
   readonly listings: Listings = new Map();
   readonly memory: MemoryStore;
   readonly replicas: Registry[] = [];
+  /** What its replicas logged at info: message and fields. */
+  readonly news: (readonly [message: string, fields: object])[] = [];
 
   constructor(window?: { revisions: number; bytes: number }) {
     this.memory = new MemoryStore(this.clock, this.random, window ? { window } : {});
@@ -86,7 +88,7 @@ export class World {
   async replica(store: Store = this.memory.attach(), ring = { revisions: 10_000, bytes: 1 << 26 }): Promise<Registry> {
     const registry = new Registry({
       deps: {
-        logger: silentLogger,
+        logger: { ...silentLogger, info: (fields: object, message: string) => void this.news.push([message, fields]) },
         stubs: stubCodec,
         upstream: upstreamOf(this.listings),
         now: () => this.clock.now(),
