@@ -15,6 +15,9 @@ export interface Fleet {
   readonly registrations: number;
   /** When each member last registered, by performance.now(). */
   readonly registeredAt: ReadonlyMap<string, number>;
+  /** The member does nothing, as a stopped process would, until it is thawed. */
+  freeze(serverId: string): void;
+  thaw(serverId: string): void;
   stop(): void;
 }
 
@@ -28,6 +31,7 @@ export async function startFleet(
   const registeredAt = new Map<string, number>();
   let registrations = 0;
   let over = false;
+  const frozen = new Set<string>();
   const stop = (): void => {
     over = true;
   };
@@ -54,7 +58,8 @@ export async function startFleet(
     while (!over) {
       await new Promise((resolve) => setTimeout(resolve, waitMs));
       if (over) return;
-      waitMs = await turn(api, member).catch(() => 200);
+      if (frozen.has(member.serverId)) waitMs = 100;
+      else waitMs = await turn(api, member).catch(() => 200);
     }
   };
   const turn = async (api: RemoteRegistry, member: Member): Promise<number> => {
@@ -77,6 +82,8 @@ export async function startFleet(
       return registrations;
     },
     registeredAt,
+    freeze: (serverId) => void frozen.add(serverId),
+    thaw: (serverId) => void frozen.delete(serverId),
     stop,
   };
 }

@@ -22,8 +22,12 @@ export async function redisForTest(): Promise<TestRedis> {
   return redis;
 }
 
-export async function startReplicaOn(url: string, args: readonly string[] = []): Promise<Replica> {
-  const process = await startRegistry({ store: url, args });
+export async function startReplicaOn(
+  url: string,
+  args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Replica> {
+  const process = await startRegistry({ store: url, args, env });
   return { process, api: new RemoteRegistry(process.grpc) };
 }
 

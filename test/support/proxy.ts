@@ -12,16 +12,21 @@ export interface Wire {
   mend(): Promise<void>;
   /** From now on takes whatever is sent, on old connections and new ones, and passes nothing on: nobody hears of a loss. */
   swallow(): void;
+  /** On the connections of now, passes on what is sent from here on, and none of the answers. */
+  deafen(): void;
 }
 
 /** Closed when the test ends. */
 export async function startWire(toPort: number): Promise<Wire> {
   const sockets = new Set<Socket>();
+  const answering = new Set<Socket>();
   let accepted = 0;
   let swallowing = false;
   const join = (near: Socket): void => {
     accepted++;
     const far = connect(toPort, "127.0.0.1");
+    answering.add(far);
+    far.on("close", () => answering.delete(far));
     for (const [one, other] of [
       [near, far],
       [far, near],
@@ -65,6 +70,9 @@ export async function startWire(toPort: number): Promise<Wire> {
     swallow() {
       swallowing = true;
       for (const socket of sockets) socket.unpipe().resume();
+    },
+    deafen() {
+      for (const socket of answering) socket.unpipe().resume();
     },
   };
 }

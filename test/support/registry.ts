@@ -48,6 +48,8 @@ export interface RegistryOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** For `beforeAll`: the caller kills it, and gives a `dataDir` that it removes. */
   readonly keep?: boolean;
+  /** A command that starts the registry's own, given after it. */
+  readonly through?: readonly string[];
   /** Answers as soon as it listens, ready or not. */
   readonly unready?: boolean;
 }
@@ -64,7 +66,8 @@ export async function startRegistry(options: RegistryOptions = {}): Promise<Regi
     ...["--data-dir", dataDir, "--store", options.store ?? "embedded"],
     ...(options.args ?? []),
   ];
-  const child = spawn(process.execPath, args, {
+  const [command = process.execPath, ...before] = [...(options.through ?? []), process.execPath];
+  const child = spawn(command, [...before, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, ...options.env },
   });
