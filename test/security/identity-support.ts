@@ -3,10 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
 import { expect } from "vitest";
 import type { ErrorReasonName, StatusName } from "../../src/domain/reasons.js";
 import { ErrorInfoSchema } from "../../src/gen/google/rpc/error_details_pb.js";
-import { failing } from "../integration/grpc-support.js";
+import { RegistryService } from "../../src/gen/toolcrib/v1/registry_service_pb.js";
+import { failing, type ReadError } from "../integration/grpc-support.js";
+import { failingHttp, WAYS } from "../integration/http-support.js";
 import { AUDIENCE, bearer, entryOf, ISSUER, Issuer, newToken, type TokenEntry, writeTokens } from "../support/identity.js";
 import { declared, methodOf, type RegistryProcess, RemoteRegistry, startRegistry } from "../support/registry.js";
 import { eventually } from "../support/upstream.js";
@@ -169,6 +172,33 @@ export class IdentityTarget {
 
   watch(request: object, token: string) {
     return this.remote.watch(request, bearer(token));
+  }
+
+  /** The same over HTTP, by the official client. */
+  watchHttp(request: object, token: string | undefined): HttpWatch {
+    return new HttpWatch(this.registry.http, request, token);
+  }
+}
+
+export class HttpWatch {
+  /** Cases of the messages heard so far. */
+  readonly heard: string[] = [];
+  /** How the registry ended it. */
+  readonly ended: Promise<Omit<ReadError, "detailBytes">>;
+
+  constructor(url: string, request: object, token: string | undefined) {
+    const client = createClient(RegistryService, WAYS["Connect JSON"](url));
+    const headers = { ...(token !== undefined && { authorization: `Bearer ${token}` }) };
+    this.ended = failingHttp(
+      (async () => {
+        for await (const { message } of client.watch(request, { headers })) this.heard.push(String(message.case));
+      })(),
+    );
+    this.ended.catch(() => undefined);
+  }
+
+  async ready(): Promise<void> {
+    await eventually(() => this.heard.length, (count) => count > 0);
   }
 }
 

@@ -1,7 +1,7 @@
 /** Who is let in, what they may do, and that one tenant never sees another (P9): the real process, both listeners. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Client, credentials, type ServiceError } from "@grpc/grpc-js";
-import { type ReadError, readError } from "../integration/grpc-support.js";
+import { type ReadError, readError, SERVICE } from "../integration/grpc-support.js";
 import { bearer, entryOf, newToken, seconds } from "../support/identity.js";
 import type { RemoteWatch } from "../support/registry.js";
 import { eventually } from "../support/upstream.js";
@@ -52,6 +52,7 @@ describe("who is not known", () => {
     for (const method of methods) await target.refuses(method, {}, undefined, { ...UNAUTHENTICATED, says: /no credential/ });
     const watch = target.remote.watch({ namespace: "a" });
     expect(await ended(watch)).toMatchObject(UNAUTHENTICATED);
+    expect(await target.watchHttp({ namespace: "a" }, undefined).ended).toMatchObject(UNAUTHENTICATED);
     expect(await health(target.registry.grpc)).toBe(1);
   });
 
@@ -115,6 +116,11 @@ describe("P9: another tenant's namespace reads as one that does not exist", () =
       for (const namespace of ["b", "never-was"]) {
         expect(await target.call("getStubs", { namespace }, who)).toMatchObject({ stubs: [], nextPageToken: "" });
         expect(await target.call("listServers", { namespace }, who)).toMatchObject({ servers: [], nextPageToken: "" });
+        for (const method of ["getStubs", "listServers"]) {
+          const answer = (await (await target.post(method, { namespace }, `Bearer ${who}`)).json()) as Record<string, unknown>;
+          expect(answer, method).toMatchObject({ revision: expect.any(String) });
+          for (const list of ["stubs", "servers"]) expect(answer[list] ?? []).toEqual([]);
+        }
         expect(await target.call("listServers", { namespace, pageToken: servers.nextPageToken }, who)).toMatchObject({ servers: [] });
         await target.refuses("getStubs", { namespace, pageSize: 1, pageToken: page.nextPageToken }, `Bearer ${who}`, { code: "INVALID_ARGUMENT", reason: "INVALID_PAGE_TOKEN", says: /another filter/ });
       }
@@ -145,6 +151,8 @@ describe("P9: another tenant's namespace reads as one that does not exist", () =
     for (const namespace of ["b", "a"]) {
       const stolen = target.watch({ namespace, resumeToken: theirs.token }, target.tokens.operator);
       expect(await ended(stolen)).toMatchObject({ code: "INVALID_ARGUMENT", reason: "INVALID_TOKEN" });
+      const stolenHttp = target.watchHttp({ namespace, resumeToken: theirs.token }, target.tokens.operator);
+      expect(await stolenHttp.ended).toMatchObject({ code: "INVALID_ARGUMENT", reason: "INVALID_TOKEN" });
     }
     await target.seed("tenantB", "b", "new-in-b");
     await eventually(() => theirs.told, (told) => told.includes("REGISTERED new-in-b/tool"));
@@ -160,11 +168,18 @@ describe("credentials that end", () => {
     target.write([...target.entries(), entryOf(token, "guest", [{ role: "reader", namespaces: ["a"] }])]);
     await eventually(() => target.call("getStubs", { namespace: "a" }, token).then(() => true, () => false), (ok) => ok);
     const watch = target.watch({ namespace: "a" }, token);
+    const overHttp = target.watchHttp({ namespace: "a" }, token);
     const other = target.watch({ namespace: "a" }, target.tokens.reader);
-    await watch.ready();
-    await other.ready();
-    target.write(target.entries());
-    expect(await ended(watch)).toMatchObject({ ...UNAUTHENTICATED, message: "the token is not known to this registry" });
+    for (const one of [watch, overHttp, other]) await one.ready();
+    const before = await target.state();
+    const { result, lines } = await target.logged(async () => {
+      target.write(target.entries());
+      return [await ended(watch), await overHttp.ended];
+    });
+    for (const end of result) expect(end).toMatchObject({ ...UNAUTHENTICATED, message: "the token is not known to this registry" });
+    expect(lines.filter(({ method }) => method === `${SERVICE}/Watch`)).toMatchObject([UNAUTHENTICATED, UNAUTHENTICATED]);
+    expect(lines.map(({ method, files }) => method ?? files)).toHaveLength(3); // These two, and that the file changed.
+    expect(await target.state()).toEqual(before);
     await target.refuses("getStubs", { namespace: "a" }, `Bearer ${token}`, { ...UNAUTHENTICATED, says: /not known/ });
     await target.seed("alice", "a", "alice-later");
     await eventually(() => other.told, (told) => told.includes("REGISTERED alice-later/tool"));
@@ -177,9 +192,11 @@ describe("credentials that end", () => {
     target.write([...target.entries(), entry("a")]);
     await eventually(() => target.call("getStubs", { namespace: "a" }, token).then((p) => p.stubs.length, () => 0), (n) => n > 0);
     const watch = target.watch({ namespace: "a" }, token);
-    await watch.ready();
+    const overHttp = target.watchHttp({ namespace: "a" }, token);
+    for (const one of [watch, overHttp]) await one.ready();
     target.write([...target.entries(), entry("b")]);
-    expect(await ended(watch)).toMatchObject({ ...UNAUTHENTICATED, message: "what the credential allows has changed: call again with it" });
+    for (const end of [await ended(watch), await overHttp.ended])
+      expect(end).toMatchObject({ ...UNAUTHENTICATED, message: "what the credential allows has changed: call again with it" });
     target.write(target.entries());
   });
 
@@ -190,10 +207,10 @@ describe("credentials that end", () => {
     // Accepted for 30 s beyond its end, as clocks differ.
     const jwt = plant(await target.issuer.sign({ exp: seconds(-26) }));
     const watches = [target.watch({ namespace: "a" }, token), target.watch({ namespace: "a" }, jwt)];
-    for (const watch of watches) await watch.ready();
-    for (const watch of watches) {
-      expect(await ended(watch)).toMatchObject({ ...UNAUTHENTICATED, message: "the token has expired" });
-    }
+    const overHttp = [target.watchHttp({ namespace: "a" }, token), target.watchHttp({ namespace: "a" }, jwt)];
+    for (const watch of [...watches, ...overHttp]) await watch.ready();
+    const ends = [...watches.map(ended), ...overHttp.map((watch) => watch.ended)];
+    for (const end of await Promise.all(ends)) expect(end).toMatchObject({ ...UNAUTHENTICATED, message: "the token has expired" });
     target.write(target.entries());
   });
 
