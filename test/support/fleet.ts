@@ -26,8 +26,9 @@ export async function startFleet(
   registries: readonly RemoteRegistry[],
   size: number,
   ttlSeconds: number,
+  prefix = "fleet",
 ): Promise<Fleet> {
-  const names = Array.from({ length: size }, (_, i) => `fleet-${String(i).padStart(3, "0")}`);
+  const names = Array.from({ length: size }, (_, i) => `${prefix}-${String(i).padStart(3, "0")}`);
   const registeredAt = new Map<string, number>();
   let registrations = 0;
   let over = false;

@@ -10,6 +10,8 @@ export interface Wire {
   /** Ends every connection and refuses new ones. */
   cut(): Promise<void>;
   mend(): Promise<void>;
+  /** New connections lead there: with `cut` and `mend`, as an address does that moves to another machine. */
+  aim(toPort: number): void;
   /** From now on takes whatever is sent, on old connections and new ones, and passes nothing on: nobody hears of a loss. */
   swallow(): void;
   /** On the connections of now, passes on what is sent from here on, and none of the answers. */
@@ -21,10 +23,11 @@ export async function startWire(toPort: number): Promise<Wire> {
   const sockets = new Set<Socket>();
   const answering = new Set<Socket>();
   let accepted = 0;
+  let target = toPort;
   let swallowing = false;
   const join = (near: Socket): void => {
     accepted++;
-    const far = connect(toPort, "127.0.0.1");
+    const far = connect(target, "127.0.0.1");
     answering.add(far);
     far.on("close", () => answering.delete(far));
     for (const [one, other] of [
@@ -63,6 +66,9 @@ export async function startWire(toPort: number): Promise<Wire> {
       return accepted;
     },
     cut,
+    aim(port) {
+      target = port;
+    },
     async mend() {
       swallowing = false;
       server = await listen(port);
