@@ -181,7 +181,7 @@ export class IdentityTarget {
 }
 
 export class HttpWatch {
-  /** Cases of the messages heard so far. */
+  /** The messages heard so far, as JSON. */
   readonly heard: string[] = [];
   /** How the registry ended it. */
   readonly ended: Promise<Omit<ReadError, "detailBytes">>;
@@ -191,7 +191,8 @@ export class HttpWatch {
     const headers = { ...(token !== undefined && { authorization: `Bearer ${token}` }) };
     this.ended = failingHttp(
       (async () => {
-        for await (const { message } of client.watch(request, { headers })) this.heard.push(String(message.case));
+        for await (const { message } of client.watch(request, { headers }))
+          this.heard.push(JSON.stringify(message, (_key, value: unknown) => (typeof value === "bigint" ? String(value) : value)));
       })(),
     );
     this.ended.catch(() => undefined);
