@@ -1,7 +1,8 @@
 /** Registering addresses that must not be dialled: refused with the class of the address, changing nothing, with one log line. */
-import { createServer } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Writable } from "node:stream";
+import { gzipSync } from "node:zlib";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { type Replica, startReplica } from "../../src/compose.js";
 import { loadConfig } from "../../src/config/config.js";
@@ -164,14 +165,23 @@ describe("a registry on loopback", () => {
     expect(error.message).toContain("rebind.test resolves to a cloud metadata address");
   });
 
-  it("does not follow a redirect to metadata", async () => {
-    const server = createServer((_request, response) => response.writeHead(307, { location: "http://169.254.169.254/latest/meta-data" }).end());
+  const BOMB = gzipSync(Buffer.alloc(64 << 20, 0x20));
+  it.each<readonly [string, RequestListener, string]>([
+    ["a redirect to metadata", (_, response) => response.writeHead(307, { location: "http://169.254.169.254/latest/meta-data" }).end(), "redirects are not followed"],
+    ["a gzip bomb", (_, response) => response.writeHead(200, { "content-type": "application/json", "content-encoding": "gzip" }).end(BOMB), "sent gzip although identity was asked for"],
+    ["64 KiB of headers", (_, response) => response.writeHead(200, { "content-type": "application/json", "x-noise": "n".repeat(64 << 10) }).end("{}"), "more than 16384 bytes of headers"],
+  ])("does not take %s", async (_what, listener, says) => {
+    const server = createServer(listener);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    onTestFinished(() => void server.close());
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
     const { remote } = await start();
     const registered = await remote.call("register", introspect(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`));
     expect(registered.pending).toBe(true);
-    expect(JSON.stringify((await remote.call("getServer", { serverId: "s" })).server)).toContain("redirects are not followed");
+    const { server: shown } = await remote.call("getServer", { serverId: "s" });
+    expect(JSON.stringify(shown.conditions)).toContain(says);
   });
 
   it("is no MCP server of its own, by any name", async () => {

@@ -79,6 +79,7 @@ describe("rights", () => {
     ["another tenant registers what is there", "alice", "register", server("shared", { namespace: "b" }), { ...FORBIDDEN, says: /namespace b/ }],
     ["another tenant deregisters", "operator", "deregister", { namespace: "b", serverId: "secret" }, { ...FORBIDDEN, says: /namespace b/ }],
     ["a registrant of nothing makes a namespace", "bob", "register", server("x", { namespace: "c" }), { ...FORBIDDEN, says: /namespace c/ }],
+    ["a key in an endpoint's query", "bob", "register", server("bob-two", { namespace: "a", endpoint: "http://127.0.0.1:3999/mcp?api_key=hunter2marker" }), { code: "INVALID_ARGUMENT", reason: "INVALID_REQUEST", says: /^(?!.*hunter2marker).*endpoint/ }],
     ["the reserved namespace", "root", "register", server("x", { namespace: "unseen.toolcrib" }), { ...FORBIDDEN, says: /reserved/ }],
   ];
   it.each(table)("%s", async (_what, who, method, request, expected) => {
