@@ -22,7 +22,7 @@ interface DoctorOptions extends RegistryOptions {
 export function doctorCommand(io: Io, version: string, setExitCode: (code: number) => void): Command {
   const command = new Command("doctor")
     .description("look at the registry, its store and every server: what is wrong, and what to do")
-    .option("--ops <address>", "the ops listener (default: the registry's host, two above its port)");
+    .option("--ops <host:port>", "the ops listener (default: the registry's host, two above its port)");
   return withJson(withRegistry(command)).action((options: DoctorOptions) =>
     withConnection(options, async (registry, namespace) => {
       const base = opsBase(registry.target, options.ops);

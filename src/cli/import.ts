@@ -36,7 +36,7 @@ export function importCommand(io: Io, version: string, setExitCode: (code: numbe
     .argument("<mcp.json>", "the client's file, with mcpServers or servers in it")
     .option("--dry-run", "only tell what would be done")
     .option("--only <name>", "only these servers of the file", collect)
-    .option("--credentials-file <path>", "the registry's --upstream-credentials file, for headers that hold secrets")
+    .option("--credentials-file <file>", "the registry's --upstream-credentials file, for headers that hold secrets")
     .option("--yes", "write these headers to the credentials file without asking");
   return withRegistry(command).action((path: string, options: ImportOptions) =>
     withConnection(options, async (registry, namespace) => {

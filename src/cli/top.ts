@@ -23,7 +23,7 @@ const ONCE = { width: 80, height: 24 };
 export function topCommand(io: Io): Command {
   const command = new Command("top")
     .description("a live view: calls, revision, servers, leases, last changes; q ends it")
-    .option("--ops <address>", "the ops listener (default: the registry's host, two above its port)")
+    .option("--ops <host:port>", "the ops listener (default: the registry's host, two above its port)")
     .option("--once", "print one frame and end");
   return withRegistry(command).action((options: TopOptions) =>
     withConnection(options, (registry, namespace) => {
