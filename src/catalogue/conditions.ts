@@ -80,13 +80,16 @@ export class ConditionPublisher {
     return partition.state.kind === "starting" ? undefined : partition.live().history.server(namespace, serverId)?.record;
   }
 
-  /** Publishes until nothing has waited for a whole interval; then the server's slot is given up. */
+  /**
+   * Publishes until nothing new has waited for a whole interval; then the server's slot is given up. Sights that change nothing do not
+   * keep it: the next one that does must not wait.
+   */
   async #run(key: string, namespace: string, serverId: string, slot: Slot): Promise<void> {
     while (slot.waiting && !this.#stop.signal.aborted) {
       const seen = slot.waiting;
       slot.waiting = undefined;
       try {
-        await this.#commit(namespace, serverId, seen);
+        if (!(await this.#commit(namespace, serverId, seen))) continue;
       } catch (error) {
         this.logger.warn(
           { namespace, server_id: serverId, err: error },
@@ -98,9 +101,10 @@ export class ConditionPublisher {
     this.#slots.delete(key);
   }
 
-  async #commit(namespace: string, serverId: string, { registration, atMs, listed, health }: Sight): Promise<void> {
+  /** Whether there was something to publish. */
+  async #commit(namespace: string, serverId: string, { registration, atMs, listed, health }: Sight): Promise<boolean> {
     const nowMs = this.clock.now();
-    await this.writesOf(namespace).write(namespace, serverId, (record): Decision<null> => {
+    const result = await this.writesOf(namespace).write(namespace, serverId, (record): Decision<null> => {
       const late = this.clock.monotonic() - atMs > SIGHT_MAX_MS;
       const seen: Seen = late ? {} : { ...(listed && { listed }), ...(health?.stillTrue() && { health }) };
       const header = record && registrationOf(record) === registration && headerAfter(record, seen, nowMs);
@@ -111,6 +115,7 @@ export class ConditionPublisher {
         value: null,
       };
     });
+    return result.kind === "committed";
   }
 }
 

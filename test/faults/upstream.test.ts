@@ -26,7 +26,7 @@ const refused: [string, UpstreamErrorKind, RegExp][] = [
   ["redirect", "http", /HTTP 307.*redirects are not followed/],
   ["bad-json", "protocol", /invalid JSON/],
   ["bad-utf8", "protocol", /not UTF-8/],
-  ["rpc-error", "protocol", /JSON-RPC error -32603: "database is locked"/],
+  ["rpc-error", "rpc", /JSON-RPC error -32603: "database is locked"/],
   ["wrong-id", "protocol", /ended its answer to tools\/list without a result/],
   ["stream-cut", "protocol", /ended its answer to tools\/list without a result/],
   ["not-a-list", "protocol", /page without a list of tools/],

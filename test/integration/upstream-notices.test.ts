@@ -116,7 +116,7 @@ it("a server that does not offer notices is refused at once", async () => {
 it("a server that offers notices but has no stream for them is an error, not silence", async () => {
   const server = await startFixture("corpus-server.mjs", [corpusFile("time"), "--era", "legacy", "--no-push"]);
   const error = await failureOf(startUpstream().subscribe(server.url, () => undefined, soon()));
-  expect(error).toMatchObject({ kind: "http" });
+  expect(error).toMatchObject({ kind: "rpc" });
   expect(error.message).toMatch(/HTTP 405/);
 });
 

@@ -52,6 +52,11 @@ export class FakeClock implements Clock {
     this.#ms = until;
   }
 
+  /** As a process that is stopped: time moves on, and nobody is woken until it goes on. */
+  sleepThrough(ms: number): void {
+    this.#ms += ms;
+  }
+
   /** Lets everything run that waits for no time. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));

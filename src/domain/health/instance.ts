@@ -135,7 +135,9 @@ function breakerEvent(verdict: Verdict, generation: number | undefined): Breaker
 }
 
 function authAfter(before: InstanceHealth["wantsAuth"], verdict: Verdict, listed: boolean): InstanceHealth["wantsAuth"] {
-  if (verdict.kind === "answered" && verdict.reason === AUTH_REQUIRED) return { message: verdict.message, listed };
+  if (verdict.kind === "answered" && verdict.reason === AUTH_REQUIRED)
+    // Where probes want credentials too, they say when they are no longer wanted.
+    return { message: verdict.message, listed: listed && before?.listed !== false };
   return verdict.kind === "ok" && (listed || before?.listed === false) ? undefined : before;
 }
 

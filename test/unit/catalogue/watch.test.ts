@@ -161,6 +161,40 @@ describe("Watch", () => {
     expect(w.told.filter((t) => t !== "AVAILABILITY_CHANGED s")).toEqual([]);
   });
 
+  it("a server whose looks said nothing new for long is called down at once", async () => {
+    world = new World();
+    const a = await world.replica();
+    await world.run(a.register(declare("s", ["one"])));
+    const w = await watch(a);
+    for (let i = 0; i < 23; i++) {
+      a.listings.health("default", "s", seen("available"));
+      await world.clock.advance(1_000);
+    }
+    a.listings.health("default", "s", seen("unavailable"));
+    await world.clock.advance(20);
+    expect(w.told).toEqual(["AVAILABILITY_CHANGED s"]);
+  });
+
+  it("what a look saw is not published once it is no longer true, or older than the process was awake", async () => {
+    world = new World();
+    const a = await world.replica();
+    await world.run(a.register(declare("s", ["one"], { retention: { kind: "leased", ttlMs: 600_000 } })));
+    a.listings.health("default", "s", seen("available"));
+    await world.clock.advance(1_000);
+    const w = await watch(a);
+    let held = true;
+    a.listings.health("default", "s", { ...seen("unavailable"), stillTrue: () => held });
+    held = false;
+    await world.clock.advance(20_000);
+    expect(w.told).toEqual([]);
+    a.listings.listed("default", "s", { type: "Listed", status: "true", reason: "LISTED", message: "" });
+    await world.clock.advance(1_000);
+    a.listings.health("default", "s", seen("unavailable"));
+    world.clock.sleepThrough(30_000);
+    await world.clock.advance(30_000);
+    expect(w.told).toEqual([]);
+  });
+
   it("P3: bookmarks come at least every 10 s and carry a token that resumes", async () => {
     world = new World();
     const a = await world.replica();
