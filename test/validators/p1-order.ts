@@ -36,6 +36,10 @@ function disagreement(position: Position, a: Telling, b: Telling): string[] {
   const both = a.step.events.filter((e) => other.has(subjectOf(e)));
   const changed = both.find((e) => JSON.stringify(e) !== JSON.stringify(other.get(subjectOf(e))));
   if (changed) return [differ(position, subjectOf(changed), a, b)];
+  // When one has more, the other was told only a part, which is another promise; when each has more, they were told of two things.
+  if (both.length < a.step.events.length && both.length < b.step.events.length) {
+    return [`revision ${shown(position)} is about one thing for ${nameOf(a.stream)} and about another for ${nameOf(b.stream)}`];
+  }
   const subjects = new Set(both.map(subjectOf));
   const there = b.step.events.map(subjectOf).filter((s) => subjects.has(s));
   if (both.map(subjectOf).join("\n") === there.join("\n")) return [];

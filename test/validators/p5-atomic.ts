@@ -37,7 +37,7 @@ function wholeSet(group: readonly RegisterCall[]): string[] | undefined {
   const acknowledged = group.filter(isAcknowledged);
   if (acknowledged.some((call) => rejectedOf(call).length > 0)) return undefined;
   const [first] = group;
-  if (!first || first.offer !== "declared" || first.tools.some((t) => t.digest === "")) return undefined;
+  if (first?.offer !== "declared" || first.tools.some((t) => t.digest === "")) return undefined;
   if (group.some((call) => JSON.stringify(call.tools) !== JSON.stringify(first.tools))) return undefined;
   return first.tools.map((t) => t.name).sort();
 }
