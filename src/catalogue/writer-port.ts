@@ -1,7 +1,7 @@
 /** The writes that looks and listings lead to, as `probe` calls them. Implemented by the catalogue's use-cases. */
 import type { ConditionFact } from "../domain/health/sight.js";
-import type { Availability } from "../domain/server.js";
-import type { Listing } from "./upstream-port.js";
+import type { Availability, ServerRecord } from "../domain/server.js";
+import type { Listing, UpstreamError } from "./upstream-port.js";
 
 export type { ConditionFact };
 
@@ -36,4 +36,14 @@ export interface ListingWriter extends HealthWriter {
   learn(namespace: string, serverId: string, listing: Listing, basedOn: number): Promise<ListingOutcome>;
   /** Publishes whether the list could be read; coalesced like `health`. Renew answers REGISTER_AGAIN while it is DIGEST_MISMATCH. */
   listed(namespace: string, serverId: string, fact: ConditionFact): void;
+}
+
+/** Hears what every listing brought, whoever asked for it, and commits what it means. Never rejects. */
+export interface ListingIntake {
+  /**
+   * `endpoint` is the one that answered, `basedOn` the record when it was asked. Resolves once the catalogue holds what
+   * was learned (or nothing was).
+   */
+  listed(namespace: string, serverId: string, listing: Listing, endpoint: string, basedOn: ServerRecord): Promise<void>;
+  failed(namespace: string, serverId: string, error: UpstreamError, endpoint: string): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /** What a listing, or its failure, means for the catalogue. Hears every listing, whoever asked for it. */
 import type { Clock, Logger, Random } from "../catalogue/ports.js";
-import type { Listing, UpstreamError } from "../catalogue/upstream-port.js";
-import type { ConditionFact, ListingWriter } from "../catalogue/writer-port.js";
+import type { Listing } from "../catalogue/upstream-port.js";
+import type { ConditionFact, ListingIntake, ListingWriter } from "../catalogue/writer-port.js";
 import { diffTools } from "../domain/change.js";
 import type { Verdict } from "../domain/health/verdict.js";
 import { serverKey } from "../domain/ids.js";
@@ -17,10 +17,7 @@ import { judge, NO_SUSPICION } from "./suspicion.js";
 /** Listings that may come to nothing in a row before the server's own pace decides when to look again. */
 const RETRIES = 5;
 
-export interface Intake {
-  /** `basedOn` is the record when the server was asked. Never rejects. */
-  listed(namespace: string, serverId: string, listing: Listing, endpoint: string, basedOn: ServerRecord): Promise<void>;
-  failed(namespace: string, serverId: string, error: UpstreamError, endpoint: string): Promise<void>;
+export interface Intake extends ListingIntake {
   /** Drops what is remembered about a server that is gone. */
   forget(namespace: string, serverId: string): void;
   stop(): Promise<void>;

@@ -2,13 +2,14 @@
 import type { Clock, Logger } from "../catalogue/ports.js";
 import type { Dial, Listing, Upstream, UpstreamErrorKind } from "../catalogue/upstream-port.js";
 import { dialOf, sameDial, UpstreamError } from "../catalogue/upstream-port.js";
+import type { ListingIntake } from "../catalogue/writer-port.js";
 import { within } from "../catalogue/within.js";
 import { Fault, notFound } from "../domain/fault.js";
 import { serverKey } from "../domain/ids.js";
 import { LIMITS } from "../domain/limits.js";
 import type { ServerRecord } from "../domain/server.js";
 import type { Definitions } from "./definitions.js";
-import type { Directory, ListingIntake } from "./ports.js";
+import type { Directory } from "./ports.js";
 
 /** Instances asked in one listing: they share its deadline, so more would leave each too little. */
 const INSTANCES_ASKED = 3;

@@ -3,7 +3,7 @@ import type { LoadOutcome } from "../../src/schemas/loader.js";
 import { createDefinitions } from "../../src/schemas/definitions.js";
 import { createLister } from "../../src/schemas/lister.js";
 import { createLoader } from "../../src/schemas/loader.js";
-import type { ListingIntake } from "../../src/schemas/ports.js";
+import type { ListingIntake } from "../../src/catalogue/writer-port.js";
 import { stubCodec } from "../../src/store/codec/stub.js";
 import { MemoryStore } from "../../src/store/memory/memory-store.js";
 import { FakeClock, SeededRandom } from "./fake-clock.js";

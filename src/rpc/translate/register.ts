@@ -18,7 +18,7 @@ import { DEFAULT_PROBING, type Probing } from "../../domain/health/probing.js";
 import { invalidRequest } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
 import { formatRevision } from "../../domain/revision.js";
-import type { AnnotationHints, Precondition } from "../../domain/stub.js";
+import type { Precondition } from "../../domain/stub.js";
 import {
   type DeclaredTool as WireTool,
   type DeregisterRequest,
@@ -37,11 +37,8 @@ import {
   ToolResult_Outcome,
 } from "../../gen/toolcrib/v1/registry_service_pb.js";
 import { type ProbeSettings, Transport } from "../../gen/toolcrib/v1/server_pb.js";
-import type {
-  AnnotationHints as WireHints,
-  Precondition as WirePrecondition,
-  Stub,
-} from "../../gen/toolcrib/v1/stub_pb.js";
+import type { Precondition as WirePrecondition, Stub } from "../../gen/toolcrib/v1/stub_pb.js";
+import { hintsOf, preconditionOf } from "../../store/codec/stub.js";
 import { Checks } from "./checks.js";
 
 const TRANSPORT: ReadonlyMap<Transport, RegisterInput["transport"]> = new Map([
@@ -124,19 +121,10 @@ function toLabel(stub: Stub): DeclaredLabel {
     keywords: stub.keywords,
     useWhen: stub.useWhen,
     schemaUri: stub.schemaUri,
-    hints: toHints(stub.hints),
+    hints: hintsOf(stub.hints),
     requires: stub.requires.map(toPrecondition),
     substitutes: stub.substitutes,
     digest: stub.digest,
-  };
-}
-
-function toHints(hints: WireHints | undefined): AnnotationHints {
-  return {
-    ...(hints?.readOnly !== undefined && { readOnly: hints.readOnly }),
-    ...(hints?.destructive !== undefined && { destructive: hints.destructive }),
-    ...(hints?.idempotent !== undefined && { idempotent: hints.idempotent }),
-    ...(hints?.openWorld !== undefined && { openWorld: hints.openWorld }),
   };
 }
 
@@ -144,8 +132,8 @@ function toHints(hints: WireHints | undefined): AnnotationHints {
  * Dropping a precondition that cannot be read (unset, or of a kind that this version does not know) would offer a tool where
  * it must not be: it becomes an empty one, for which admission rejects this tool alone (P9).
  */
-function toPrecondition({ kind }: WirePrecondition): Precondition {
-  return kind.case === undefined ? { kind: "scope", value: "" } : { kind: kind.case, value: kind.value };
+function toPrecondition(wire: WirePrecondition): Precondition {
+  return preconditionOf(wire) ?? { kind: "scope", value: "" };
 }
 
 const OUTCOME: Readonly<Record<ToolOutcome["outcome"], ToolResult_Outcome>> = {

@@ -98,7 +98,7 @@ function wireHints(hints: AnnotationHints): MessageInitShape<typeof AnnotationHi
   return Object.values(hints).some((v) => v !== undefined) ? { ...hints } : undefined;
 }
 
-function hintsOf(hints: WireHints | undefined): AnnotationHints {
+export function hintsOf(hints: WireHints | undefined): AnnotationHints {
   return {
     ...(hints?.readOnly !== undefined && { readOnly: hints.readOnly }),
     ...(hints?.destructive !== undefined && { destructive: hints.destructive }),
@@ -108,7 +108,7 @@ function hintsOf(hints: WireHints | undefined): AnnotationHints {
 }
 
 /** Undefined for a kind that this version does not know. */
-function preconditionOf(wire: WirePrecondition): Precondition | undefined {
+export function preconditionOf(wire: WirePrecondition): Precondition | undefined {
   return wire.kind.case === undefined ? undefined : { kind: wire.kind.case, value: wire.kind.value };
 }
 
