@@ -16,8 +16,8 @@ export interface EmbeddedOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Fixed when the folder is first used; 1 if unsaid. */
-  readonly partitions?: number;
+  /** Fixed when the folder is first used; what the folder has if unsaid, 1 for a new one. */
+  readonly partitions?: number | undefined;
   /** LIMITS.windowRevisions and LIMITS.windowBytes if unsaid. */
   readonly window?: Window;
 }
@@ -28,10 +28,10 @@ const META_KEY = "meta";
 
 /** Throws an Error whose message says in one sentence what is wrong with the folder. */
 export async function openEmbeddedStore(options: EmbeddedOptions): Promise<Store> {
-  const { dataDir, partitions: count = 1, window = DEFAULT_WINDOW, clock, random, logger } = options;
+  const { dataDir, window = DEFAULT_WINDOW, clock, random, logger } = options;
   const holder = await openDatabase(dataDir);
   try {
-    await checkMeta(holder.current, dataDir, count);
+    const count = await partitionsOf(holder.current, dataDir, options.partitions);
     const engines: PartitionEngine[] = [];
     for (let partition = 0; partition < count; partition++) {
       const journal = new LevelJournal(holder, partition);
@@ -124,22 +124,24 @@ function inUse(dataDir: string, cause?: unknown): Error {
   );
 }
 
-async function checkMeta(database: Database, dataDir: string, partitions: number): Promise<void> {
+async function partitionsOf(database: Database, dataDir: string, wanted: number | undefined): Promise<number> {
   const bytes = await database.get(META_KEY);
   if (!bytes) {
+    const partitions = wanted ?? 1;
     const meta = JSON.stringify({ format: FORMAT, partitions });
     await database.put(META_KEY, Buffer.from(meta), { sync: true });
-    return;
+    return partitions;
   }
   const meta = JSON.parse(Buffer.from(bytes).toString("utf8")) as { format?: unknown; partitions?: unknown };
   if (meta.format !== FORMAT)
     throw new FolderError(
       `the data folder ${dataDir} has format ${String(meta.format)}, and this version reads format ${FORMAT}: use the version that wrote it, or another folder`,
     );
-  if (meta.partitions !== partitions)
+  if (wanted !== undefined && meta.partitions !== wanted)
     throw new FolderError(
-      `the data folder ${dataDir} was created with ${String(meta.partitions)} partitions, and ${partitions} were asked for: the number is fixed when a store is created`,
+      `the data folder ${dataDir} was created with ${String(meta.partitions)} partitions, and ${wanted} were asked for: the number is fixed when a store is created`,
     );
+  return Number(meta.partitions);
 }
 
 /** Already a sentence for the operator. */
