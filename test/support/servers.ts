@@ -5,6 +5,8 @@ import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 
 export interface SeenRequest {
+  /** Of the fixture's own clock; absent from fixtures that do not say. */
+  readonly atMs?: number;
   readonly http: string;
   /** JSON-RPC method, null for GET and DELETE. */
   readonly method: string | null;
