@@ -300,3 +300,22 @@ describe("one order, one answer", () => {
     await other.stop();
   });
 });
+
+describe("how a server asks to be probed", () => {
+  const probing = { intervalMs: 60_000, timeoutMs: 1_000, fall: 1, rise: 3, off: false };
+  const instance = async (registry: Registry) =>
+    (await registry.server({ namespace: "", serverId: "s", minRevision: "" })).server.header.instances[0];
+
+  it("is stored with its instance, seen on every replica, and changed by the next Register alone", async () => {
+    await world.run(a.register(declare("s", ["one"], { probing })));
+    expect((await instance(b))?.probing).toEqual(probing);
+    const before = (await instance(b))?.revision;
+    await world.run(a.register(declare("s", ["one"], { probing })));
+    expect((await instance(b))?.revision).toBe(before);
+    await world.run(a.register(declare("s", ["one"], { probing: { ...probing, off: true } })));
+    expect(await instance(b)).toMatchObject({ probing: { off: true } });
+    expect((await instance(b))?.revision).not.toBe(before);
+    const fresh = await world.replica();
+    expect((await instance(fresh))?.probing).toEqual({ ...probing, off: true });
+  });
+});

@@ -88,6 +88,24 @@ describe("a Register", () => {
     expect(found[0]).toMatch(fault);
   });
 
+  it.each([
+    ["intervalMs", "interval", 2_000, 3_600_000],
+    ["timeoutMs", "timeout", 100, 30_000],
+    ["fall", "fall", 1, 10],
+    ["rise", "rise", 1, 10],
+  ] as const)("with a probe's %s outside its bounds is refused, and accepted within", (key, field, min, max) => {
+    const asked = (value: number) => faults({ probing: { ...DEFAULT_PROBING, [key]: value } });
+    for (const value of [0, min, max]) expect(asked(value)).toEqual([]);
+    for (const value of [-1, max + 1, Number.NaN, ...(min > 1 ? [min - 1] : [])]) {
+      expect(asked(value)).toHaveLength(1);
+      expect(asked(value)[0]).toMatch(new RegExp(`^probe.${field}: is ${value}.* lies between ${min} and ${max}.*leave it out`));
+    }
+  });
+
+  it("names everything that is wrong with its probe settings at once", () => {
+    expect(faults({ probing: { intervalMs: 1, timeoutMs: 1, fall: 11, rise: 11, off: true } })).toHaveLength(4);
+  });
+
   it("names everything that is wrong at once", () => {
     const all = faults({ namespace: "A", serverId: "", instanceId: "", title: "\0", tags: ["", "X"], retention: { kind: "leased", ttlMs: 1 }, offer: { kind: "none" }, requestId: "\n" });
     expect(all.length).toBeGreaterThanOrEqual(9);
