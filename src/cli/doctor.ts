@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import type { RegistryConnection } from "../client/connection.js";
 import { registryError } from "../client/registry-error.js";
-import { checkConnection, explainCall } from "./doctor/connection.js";
+import { checkConnection, explainCall, NOT_SERVING } from "./doctor/connection.js";
 import type { Finding, Level } from "./doctor/finding.js";
 import { fail, ok, warn } from "./doctor/finding.js";
 import { checkOps } from "./doctor/ops.js";
@@ -51,7 +51,8 @@ async function examine(
   const connection = await checkConnection(registry);
   const reached = !connection.some(({ level }) => level === "fail");
   // Where no call gets through, its ops listener may still say why, if it is where the user says.
-  const asked = reached || ops.given ? await checkOps(ops, version, io.ending) : [];
+  const answered = reached || connection.some(({ check }) => check === NOT_SERVING);
+  const asked = answered || ops.given ? await checkOps(ops, version, io.ending) : [];
   return [...connection, ...asked, ...(reached ? await checkCatalogue(io, registry, namespace) : [])];
 }
 

@@ -1,6 +1,6 @@
 import { openRedisStore } from "../../src/store/redis/redis-store.js";
 import type { Store } from "../../src/catalogue/ports.js";
-import type { TestRedis } from "../support/redis.js";
+import type { Redis } from "ioredis";
 import type { OpenHarness } from "./store.suite.js";
 import { random, silent } from "./values.js";
 
@@ -19,8 +19,14 @@ for i, key in ipairs(KEYS) do
   end
 end`;
 
+/** A Redis by its address, and a connection to each server that holds keys. */
+export interface RedisUnderTest {
+  readonly url: string;
+  readonly servers: readonly { readonly admin: Redis }[];
+}
+
 /** Each harness has a key prefix of its own. */
-export function redisHarness(redis: TestRedis): OpenHarness {
+export function redisHarness(redis: RedisUnderTest): OpenHarness {
   return async (window) => {
     const opened: Store[] = [];
     const open = async (keyPrefix: string): Promise<Store> => {
@@ -35,8 +41,10 @@ export function redisHarness(redis: TestRedis): OpenHarness {
       other: await open(prefix),
       fresh: () => open(`t${prefixes++}:`),
       async elapse(ms) {
-        const keys = await redis.admin.keys(`${prefix}*`);
-        await redis.admin.eval(ELAPSE, keys.length, ...keys, ms);
+        for (const { admin } of redis.servers) {
+          // One by one: keys of a Cluster's node may lie in several slots.
+          for (const key of await admin.keys(`${prefix}*`)) await admin.eval(ELAPSE, 1, key, ms);
+        }
       },
       async close() {
         await Promise.all(opened.map((store) => store.close()));

@@ -22,7 +22,7 @@ describe.skipIf(missing)("redis", () => {
   beforeAll(async () => void (redis = await startRedis("--repl-diskless-sync-delay", "0")));
   afterAll(() => redis.stop());
 
-  storeSuite("redis store", (window) => redisHarness(redis)(window));
+  storeSuite("redis store", (window) => redisHarness({ url: redis.url, servers: [redis] })(window));
 
   describe("redis only", () => {
     test("every command of a partition stays in one slot", async () => {

@@ -59,13 +59,23 @@ const HOST = "127.0.0.1";
 const WITHOUT_FILES = ["--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0"];
 const READY = "Ready to accept connections";
 
-/** A primary with `replicas` replicas and `sentinels` Sentinels that call it down after a second. */
-export async function startSentinelSet({ replicas = 1, sentinels = 3, name = "main" } = {}): Promise<SentinelSet> {
+/**
+ * A primary with `replicas` replicas and `sentinels` Sentinels that call it down after a second. With passwords, those
+ * of the servers and of the Sentinels differ.
+ */
+export async function startSentinelSet({
+  replicas = 1,
+  sentinels = 3,
+  name = "main",
+  passwords = { servers: "", sentinels: "" },
+} = {}): Promise<SentinelSet> {
   const scene = await openScene();
   const servers: RedisProcess[] = [];
   for (let i = 0; i <= replicas; i++) {
     const of = servers[0] ? ["--replicaof", HOST, String(servers[0].port)] : [];
-    servers.push(await scene.server(READY, (port) => [...at(port), ...WITHOUT_FILES, ...of]));
+    const locked = passwords.servers ? ["--requirepass", passwords.servers, "--masterauth", passwords.servers] : [];
+    const password = passwords.servers;
+    servers.push(await scene.server(READY, (port) => [...at(port), ...WITHOUT_FILES, ...of, ...locked], { password }));
   }
   const watched = servers[0] as RedisProcess;
   const quorum = Math.floor(sentinels / 2) + 1;
@@ -73,8 +83,9 @@ export async function startSentinelSet({ replicas = 1, sentinels = 3, name = "ma
   for (let i = 0; i < sentinels; i++) {
     const port = await freePort();
     const file = join(scene.folder, `sentinel-${port}.conf`);
-    await writeFile(file, sentinelFile(port, name, watched.port, quorum));
-    guards.push(await scene.server("Sentinel ID is", () => [file, "--sentinel"], port));
+    await writeFile(file, sentinelFile({ port, name, primary: watched.port, quorum, passwords }));
+    const password = passwords.sentinels;
+    guards.push(await scene.server("Sentinel ID is", () => [file, "--sentinel"], { port, password }));
   }
   const masterOf = async (guard: RedisProcess): Promise<number> => {
     const [, port] = (await guard.admin.call("SENTINEL", "get-master-addr-by-name", name)) as [string, string];
@@ -139,13 +150,22 @@ export async function startSentinelSet({ replicas = 1, sentinels = 3, name = "ma
   return set;
 }
 
-function sentinelFile(port: number, name: string, primary: number, quorum: number): string {
+function sentinelFile(of: {
+  readonly port: number;
+  readonly name: string;
+  readonly primary: number;
+  readonly quorum: number;
+  readonly passwords: { readonly servers: string; readonly sentinels: string };
+}): string {
+  const { port, name, primary, quorum, passwords } = of;
   return [
+    ...(passwords.sentinels ? [`requirepass ${passwords.sentinels}`, `sentinel sentinel-pass ${passwords.sentinels}`] : []),
     `port ${port}`,
     `bind ${HOST}`,
     `sentinel monitor ${name} ${HOST} ${primary} ${quorum}`,
     `sentinel down-after-milliseconds ${name} 1000`,
     `sentinel failover-timeout ${name} 3000`,
+    ...(passwords.servers ? [`sentinel auth-pass ${name} ${passwords.servers}`] : []),
     "",
   ].join("\n");
 }
@@ -241,7 +261,12 @@ function at(port: number): string[] {
 
 interface Scene {
   readonly folder: string;
-  server(ready: string, args: (port: number) => readonly string[], port?: number): Promise<RedisProcess>;
+  /** On a free port unless one is given. */
+  server(
+    ready: string,
+    args: (port: number) => readonly string[],
+    given?: { readonly port?: number; readonly password?: string },
+  ): Promise<RedisProcess>;
   stop(): Promise<void>;
 }
 
@@ -250,9 +275,9 @@ async function openScene(): Promise<Scene> {
   const started: RedisProcess[] = [];
   return {
     folder,
-    async server(ready, args, given) {
+    async server(ready, args, { port: given, password = "" } = {}) {
       const port = given ?? (await freePort());
-      const server = await startProcess(folder, port, args(port), ready);
+      const server = await startProcess({ folder, port, args: args(port), ready, password });
       started.push(server);
       return server;
     },
@@ -264,9 +289,17 @@ async function openScene(): Promise<Scene> {
   };
 }
 
-async function startProcess(folder: string, port: number, args: readonly string[], ready: string): Promise<RedisProcess> {
+async function startProcess(of: {
+  readonly folder: string;
+  readonly port: number;
+  readonly args: readonly string[];
+  readonly ready: string;
+  readonly password: string;
+}): Promise<RedisProcess> {
+  const { folder, port, args, ready, password } = of;
   let child: ChildProcess = await spawnRedis(folder, args, ready);
-  const admin = new Redis({ host: HOST, port, protocol: 2, maxRetriesPerRequest: 20, retryStrategy: () => 50, enableReadyCheck: false });
+  const patient = { maxRetriesPerRequest: 20, retryStrategy: () => 50, enableReadyCheck: false };
+  const admin = new Redis({ host: HOST, port, protocol: 2, ...patient, ...(password && { password }) });
   admin.on("error", () => {});
   await admin.ping();
   const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;

@@ -9,6 +9,8 @@ import { fail, ok } from "./finding.js";
 const DIAL_MS = 3_000;
 const CALL_MS = 5_000;
 const CHECK = "connection";
+/** The check of a registry that is there and has nothing to serve from; its ops listener says why. */
+export const NOT_SERVING = "serving";
 const NAME_IT = "name the registry with --registry or TOOLCRIB_URL";
 
 /** Whether the registry can be reached at all; the findings end with a fail where it cannot. */
@@ -22,7 +24,7 @@ export async function checkConnection(registry: RegistryConnection): Promise<Fin
     if (status === Serving.SERVING) return [ok(CHECK, `the registry at ${address} answers and is serving`)];
     return [
       fail(
-        CHECK,
+        NOT_SERVING,
         `the registry at ${address} answers, but is ${state}: it is starting, stopping or without a catalogue`,
         "look at /readyz on its ops address and at its log",
       ),

@@ -1,6 +1,7 @@
 import { Metrics, askOps } from "../ops.js";
 import type { Target } from "../../client/target.js";
 import type { OpsAnswer } from "../ops.js";
+import { printable } from "../table.js";
 import type { Finding } from "./finding.js";
 import { fail, ok, warn } from "./finding.js";
 
@@ -49,9 +50,13 @@ function notAsked({ base, given }: OpsPlace): Finding {
 
 function readiness({ base }: OpsPlace, answer: OpsAnswer): Finding[] {
   if (answer.status === 200) return [ok("readiness", `${base}/readyz says ready`)];
-  return reasonsIn(answer.body).map((reason) =>
-    fail("readiness", `not ready: ${reason}`, "wait if it has just been started; else its log says why"),
-  );
+  return reasonsIn(answer.body).map((reason) => fail("readiness", `not ready: ${printable(reason)}`, readinessCure(reason)));
+}
+
+function readinessCure(reason: string): string {
+  return /\bwaiting for Redis\b/.test(reason)
+    ? "start that Redis, mend the way to it, or correct --store; the registry becomes ready by itself"
+    : "wait if it has just been started; else its log says why";
 }
 
 function reasonsIn(body: string): string[] {

@@ -35,6 +35,8 @@ const COMMON: RedisOptions = {
   // A command whose connection went away is refused at once; whoever sent it decides whether to send it again.
   maxRetriesPerRequest: 0,
   maxLoadingRetryTime: 1_000,
+  // Older servers do not know it, and their ACL rules cannot name it.
+  disableClientInfo: true,
   // The primary of before takes no writes: whoever is asked anew for the way there knows the one of now.
   reconnectOnError: (error) => (error.message.startsWith("READONLY") ? 1 : false),
 };

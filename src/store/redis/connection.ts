@@ -187,13 +187,14 @@ export class Connection {
     if (this.outageLogged) return;
     this.outageLogged = true;
     const facts = { redis: describeRedis(this.options.access.address), reason: reasonOf(error) };
-    this.options.logger.warn(
-      facts,
-      /^(WRONGPASS|NOAUTH)/.test(facts.reason)
-        ? "Redis does not take the user or password of --store; trying again"
-        : "Redis cannot be reached; trying again",
-    );
+    this.options.logger.warn(facts, `${outage(error)}; trying again`);
   }
+}
+
+function outage(error: unknown): string {
+  if (!(error instanceof Error)) return "Redis cannot be reached";
+  if (/^(WRONGPASS|NOAUTH)/.test(error.message)) return "Redis does not take the user or password of --store";
+  return error.name === "ReplyError" ? "Redis answers that it cannot be used now" : "Redis cannot be reached";
 }
 
 function serverOf(redis: Redis): CheckedServer {

@@ -1,5 +1,6 @@
 /** What the registry's user must be allowed to do in Redis, and whether it is. */
 import type { RedisAddress } from "../../domain/redis-address.js";
+import { partitionKeys } from "./keys.js";
 import { MisfitError, type Send } from "./send.js";
 import { listOf, textOf } from "./reply.js";
 import { SCRIPTS } from "./script.js";
@@ -14,7 +15,7 @@ const PLAIN = ["time", "xread"];
 /** Without these nothing can be asked about the others. */
 const SCRIPTING = ["eval", "evalsha"];
 /** The registry works without them, and then cannot see how Redis is set. */
-const LOOKS = ["info", "config|get", "client|setname", "client|setinfo"];
+const LOOKS = ["info", "config|get", "client|setname"];
 const CLUSTER = ["cluster|slots", "cluster|info", "asking"];
 
 /**
@@ -32,7 +33,7 @@ export async function checkRights(send: Send, prefix: string, user: string): Pro
   const who = `the user ${user || "default"} of this Redis`;
   let answer: string[];
   try {
-    const args = [`${prefix}meta`, PLAIN.length, ...PLAIN, ...ON_KEYS];
+    const args = [partitionKeys(prefix, 0).head, PLAIN.length, ...PLAIN, ...ON_KEYS];
     answer = listOf(await send("EVAL", [SCRIPTS.rights.source, 0, ...args])).map(textOf);
   } catch (error) {
     const denied = deniedCommand(error);
@@ -41,13 +42,13 @@ export async function checkRights(send: Send, prefix: string, user: string): Pro
     if (error instanceof Error && /acl_check_cmd/.test(error.message)) return;
     throw error;
   }
-  const [keys, ...commands] = answer;
+  const [mayGet, ...commands] = answer;
+  if (mayGet === "1" && ON_KEYS.every((name) => commands.includes(name)))
+    throw new MisfitError(`${who} may not use the keys ${prefix}*: grant them (ACL SETUSER ${user || "default"} ~${prefix}*)`);
   // EVALSHA cannot be asked about in a script: one that nobody knows would only be answered NOSCRIPT.
   const denied = deniedCommand(await send("EVALSHA", ["0".repeat(40), 0]).catch((error: unknown) => error));
   const all = denied === undefined ? commands : ["evalsha", ...commands];
   if (all.length > 0) throw missing(who, all);
-  if (keys === "1")
-    throw new MisfitError(`${who} may not use the keys ${prefix}*: grant them (ACL SETUSER ${user || "default"} ~${prefix}*)`);
 }
 
 function missing(who: string, commands: readonly string[]): MisfitError {
