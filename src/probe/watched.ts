@@ -2,7 +2,7 @@
 import type { Clock, Logger, Random } from "../catalogue/ports.js";
 import { type Dial, type Upstream, UpstreamError } from "../catalogue/upstream-port.js";
 import { within } from "../catalogue/within.js";
-import { EDGE_MS, foldHealth, type HealthEvent, type InstanceHealth, isAtFall, nextLook } from "../domain/health/instance.js";
+import { EDGE_MS, foldHealth, type HealthEvent, type InstanceHealth, isFall, nextLook } from "../domain/health/instance.js";
 import type { ProbeRules } from "../domain/health/probing.js";
 import { isGood, type Verdict } from "../domain/health/verdict.js";
 import type { Fall } from "./panic.js";
@@ -137,7 +137,7 @@ export class Watched {
     const nowMs = this.deps.clock.monotonic();
     this.#lookedMs = nowMs;
     const { verdict } = event;
-    if (verdict.kind === "failed" && isAtFall(this.#health, this.rules)) {
+    if (isFall(this.#health, verdict, this.rules)) {
       const badSinceMs = this.#health.badSinceMs ?? nowMs;
       this.#health = { ...this.#health, badSinceMs, last: verdict };
       this.deps.onHealth();

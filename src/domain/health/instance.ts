@@ -67,9 +67,15 @@ export function flappingFrom(nowMs: number): readonly number[] {
   return Array.from({ length: FLAP_FALLS }, () => nowMs);
 }
 
-/** Whether one more failure opens the breaker. */
-export function isAtFall({ breaker }: InstanceHealth, rules: ProbeRules): boolean {
-  return breaker.kind === "closed" && breaker.failures + 1 >= rules.fall;
+/** Whether this verdict opens the breaker. */
+export function isFall({ breaker }: InstanceHealth, verdict: Verdict, rules: ProbeRules): boolean {
+  if (breaker.kind !== "closed" || verdict.kind !== "failed") return false;
+  return breaker.failures + 1 >= rules.fall || saysSoItself(verdict, rules);
+}
+
+/** It names a time to come back beyond the looks that would find out: it would be called there all that time. */
+function saysSoItself(verdict: Verdict, { fall }: ProbeRules): boolean {
+  return verdict.kind === "failed" && (verdict.retryAfterMs ?? 0) > fall * EDGE_MS;
 }
 
 export function foldHealth(
@@ -86,7 +92,8 @@ export function foldHealth(
   }
   const { verdict } = event;
   const step = breakerEvent(verdict, event.generation);
-  const breaker = step ? stepBreaker(health.breaker, step, breakerRules, nowMs, draw) : health.breaker;
+  const fall = isFall(health, verdict, rules) ? 1 : breakerRules.fall;
+  const breaker = step ? stepBreaker(health.breaker, step, { ...breakerRules, fall }, nowMs, draw) : health.breaker;
   const fell = health.breaker.kind === "closed" && breaker.kind === "open";
   const good = isGood(verdict);
   return {

@@ -96,12 +96,21 @@ describe("an instance", () => {
     const away = (retryAfterMs: number): Verdict => ({ ...bad, retryAfterMs }) as Verdict;
     const i = new Looked().looks(ok, throttled(60_000));
     expect(i.up).toBe(true);
-    expect(i.look(away(30_000))).toBe(60_000);
-    expect(i.look(away(30_000))).toBe(30_000);
-    expect(i.look(away(90_000))).toBe(30_000);
+    expect(i.look(away(6_000))).toBe(60_000);
+    expect(i.look(away(5_000))).toBe(6_000);
+    expect(i.up).toBe(true);
+    expect(i.look(away(90_000))).toBe(5_000);
     expect(i.up).toBe(false);
     expect(i.look(away(10_000_000))).toBe(90_000);
     expect(i.look(ok)).toBe(3_600_000);
+  });
+
+  it("that says it comes back later than three looks would take is down at once", () => {
+    const away: Verdict = { kind: "failed", reachable: false, reason: "DRAINING", message: "503", retryAfterMs: 3_600_000 };
+    const i = new Looked().looks(ok, away);
+    expect(i.up).toBe(false);
+    expect(i.look(ok)).toBe(3_600_000);
+    expect(i.looks(ok).up).toBe(true);
   });
 
   it("whose answers are slow three times is slow, until three are not", () => {
