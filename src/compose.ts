@@ -12,8 +12,9 @@ import { type Metrics } from "./ops/metrics.js";
 import { type OpsServer, startOps } from "./ops/server.js";
 import { machineAddresses } from "./ops/system.js";
 import { type HttpServer, startHttp } from "./rpc/connect/server.js";
-import { type GrpcServer, startGrpc } from "./rpc/grpc/server.js";
+import { type GrpcOptions, type GrpcServer, startGrpc } from "./rpc/grpc/server.js";
 import { createDoor, type Door } from "./rpc/identity/door.js";
+import { REGISTER } from "./rpc/services/index.js";
 import type { Tls } from "./rpc/tls.js";
 import { openStore } from "./store/open.js";
 import type { RedisFiles } from "./store/redis/redis-store.js";
@@ -65,6 +66,7 @@ export async function startReplica(config: Config, world: World): Promise<Replic
     opened.push(ops);
     own.push({ what: "the registry's own ops listener", ...ops.address });
     const cached = core.metrics.schemaLoads.cell({ result: "cached" });
+    const refusal = (path: string) => (path === REGISTER ? core.registry.refusal("register") : undefined);
     const grpc = await startGrpc({
       address: config.grpcAddress,
       door,
@@ -75,10 +77,11 @@ export async function startReplica(config: Config, world: World): Promise<Replic
         if (method.endsWith("/GetFullSchema")) cached.value++;
       },
       graceMs: config.graceMs,
+      refusal,
     });
     opened.push(grpc);
     own.push({ what: "the registry's own gRPC listener", ...grpc.address });
-    const http = await httpOf(config, world, core.metrics, { door, tls });
+    const http = await httpOf(config, world, core.metrics, { door, tls, refusal });
     if (http) {
       opened.push(http);
       own.push({ what: "the registry's own HTTP listener", ...http.address });
@@ -138,6 +141,7 @@ function replicaOf(
 interface Access {
   readonly door: Door;
   readonly tls: Tls | undefined;
+  readonly refusal: NonNullable<GrpcOptions["refusal"]>;
 }
 
 async function httpOf(

@@ -5,6 +5,7 @@ import type { Config } from "./config/settings.js";
 import type { EgressPolicy } from "./domain/admission/egress.js";
 import { LIMITS } from "./domain/limits.js";
 import { type GaugeDeps } from "./ops/gauges.js";
+import { watchLoad } from "./ops/load.js";
 import { createNotices } from "./notices.js";
 import { createMetrics, type Metrics } from "./ops/metrics.js";
 import { createClaims } from "./probe/claims.js";
@@ -18,6 +19,7 @@ import { createDefinitions } from "./schemas/definitions.js";
 import { createLister } from "./schemas/lister.js";
 import { createLoader } from "./schemas/loader.js";
 import type { Directory } from "./schemas/ports.js";
+import { rescue } from "./schemas/rescue.js";
 import { warm } from "./schemas/warm.js";
 import { stubCodec } from "./store/codec/stub.js";
 import { type Credentials } from "./upstream/credentials/credentials.js";
@@ -56,6 +58,7 @@ export function assemble(
   const upstream = createUpstream({ clock, logger, version, policy, resolve: world.resolve, credentials });
   const panic = createPanic({ clock, logger, onChange: (on) => metrics.panic.set(on ? 1 : 0) });
   const notices = createNotices(() => registry, panic, clock);
+  const load = watchLoad({ clock, logger, onLevel: (level) => metrics.overloadLevel.set(level) });
   let prime: (namespace: string, blobs: readonly Blob[]) => void = () => undefined;
   const registry = new Registry({
     deps: {
@@ -72,11 +75,21 @@ export function assemble(
     observer: observerOf(metrics, notices),
     ring: { revisions: LIMITS.windowRevisions, bytes: LIMITS.windowBytes },
     maxWatchers: config.maxWatchers,
+    pressure: () => load.level,
+    quotas: {
+      servers: config.maxServers,
+      tools: config.maxTools,
+      watchersPerPrincipal: config.maxWatchersPerPrincipal,
+      registersPerSecond: config.registerRate,
+    },
   });
   const storeOf = (namespace: string) => registry.partitionOf(namespace).deps.store;
   const directory = directoryOf(registry);
   const definitions = createDefinitions({ blobsOf: (ns) => storeOf(ns).blobs, clock, logger });
   prime = (namespace, blobs) => definitions.prime(namespace, blobs);
+  for (const partition of registry.partitions) {
+    partition.onHistory((_, lost) => void rescue(definitions, lost.map((fold) => fold.history)));
+  }
   // The lister tells the intake, and the intake may ask the lister again: one of the two has to be named before it is.
   const relist: ReturnType<typeof createLister>["relist"] = (ns, id) => lister.relist(ns, id);
   const heard: Keeper["heard"] = (...said) => keeper.heard(...said);
@@ -133,6 +146,7 @@ export function assemble(
     },
     async stop() {
       stopping.abort();
+      load.stop();
       await keeper.stop();
       lister.stop();
       await intake.stop();

@@ -7,6 +7,7 @@ export function observerOf(metrics: Metrics, notices: Notices): RegistryObserver
   // A gauge of a replica is the sum over its partitions, each of which is swept by itself.
   const live = new Map<number, number>();
   return {
+    shed: (what) => metrics.shed.inc({ what }),
     commit: (result) => metrics.commits.inc({ result }),
     registered: (outcome) => metrics.registers.inc({ outcome }),
     relist: (cause) => metrics.relists.inc({ cause }),

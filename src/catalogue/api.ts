@@ -256,6 +256,8 @@ export interface SchemaLoader {
     readonly toolIds: readonly string[];
     readonly view: SchemaView;
     readonly deadlineMs: number | undefined;
+    /** Asked for each tool whose definition memory does not hold: the fault that it gets instead of being loaded, if any. */
+    readonly refuse?: () => Fault | undefined;
   }): Promise<readonly SchemaResult[]>;
 }
 
@@ -298,6 +300,6 @@ export interface RegistryApi {
     minRevision: string;
     deadlineMs: number | undefined;
   }): Promise<{ results: readonly SchemaResult[]; position: Position; stale: boolean }>;
-  /** Resolves when the watch is admitted; from then on the sink is written to until the handle closes or the sink is failed. */
-  watch(input: WatchInput, sink: WatchSink): Promise<WatchHandle>;
+  /** The caller's watches are counted. Resolves when the watch is admitted; from then on the sink is written to until the handle closes or the sink is failed. */
+  watch(input: WatchInput, sink: WatchSink, caller?: Principal): Promise<WatchHandle>;
 }

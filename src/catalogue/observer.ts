@@ -1,9 +1,12 @@
 import type { RenewState } from "./api.js";
 import type { RelistCause } from "../domain/fault.js";
+import type { Sheddable } from "../domain/overload.js";
 import type { SweepReport } from "./sweep.js";
 
 /** What the catalogue tells the metrics. */
 export interface RegistryObserver {
+  /** Refused because this replica has too much to do. */
+  shed(what: Sheddable): void;
   commit(result: "committed" | "kept" | "conflict" | "not-due" | "failed"): void;
   registered(outcome: "committed" | "kept" | "validated"): void;
   /** The history that this replica followed is broken. */

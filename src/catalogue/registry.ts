@@ -5,6 +5,8 @@ import { nameViolations } from "../domain/admission/names.js";
 import { checkRegister } from "../domain/admission/register.js";
 import { EVERYBODY, type Principal } from "../domain/identity.js";
 import { DEFAULT_NAMESPACE } from "../domain/ids.js";
+import type { OverloadLevel, Sheddable } from "../domain/overload.js";
+import { DEFAULT_QUOTAS, type Quotas } from "../domain/quotas.js";
 import type {
   IsolateInput,
   LiveHealth,
@@ -27,10 +29,13 @@ import type { RegistryObserver } from "./observer.js";
 import { Partition } from "./partition.js";
 import type { Clock, Entry, Random, Store } from "./ports.js";
 import { openWatch, readServer, readServers, readStubs } from "./reads.js";
+import { RegisterPace } from "./register/pace.js";
 import { register } from "./register/register.js";
 import { renew } from "./renew.js";
 import type { RingLimits } from "./ring.js";
+import { Shedding } from "./shedding.js";
 import { Sweeper } from "./sweep.js";
+import { leaving, WatchPlaces } from "./watch/places.js";
 import { Writes } from "./writes.js";
 
 export interface RegistryOptions {
@@ -42,6 +47,10 @@ export interface RegistryOptions {
   readonly observer: RegistryObserver;
   readonly ring: RingLimits;
   readonly maxWatchers: number;
+  /** How much too much there is to do; nothing is shed if unsaid. */
+  readonly pressure?: () => OverloadLevel;
+  /** DEFAULT_QUOTAS if unsaid. */
+  readonly quotas?: Quotas;
 }
 
 interface Part {
@@ -56,6 +65,10 @@ export class Registry implements RegistryApi {
   readonly listings: CatalogueListingWriter;
   readonly #parts: readonly Part[];
   readonly #conditions: ConditionPublisher;
+  readonly #quotas: Quotas;
+  readonly #shedding: Shedding;
+  readonly #pace: RegisterPace;
+  readonly #places: WatchPlaces;
   readonly #stop = new AbortController();
   #background: Promise<unknown> = Promise.resolve();
   #loader: SchemaLoader | undefined;
@@ -84,6 +97,10 @@ export class Registry implements RegistryApi {
       });
       return { partition, writes, sweeper: new Sweeper(writes, openedAtMs) };
     });
+    this.#quotas = options.quotas ?? DEFAULT_QUOTAS;
+    this.#shedding = new Shedding(options.pressure ?? (() => 0), random, (what) => observer.shed(what));
+    this.#pace = new RegisterPace(this.#quotas.registersPerSecond, clock);
+    this.#places = new WatchPlaces({ all: options.maxWatchers, perPrincipal: this.#quotas.watchersPerPrincipal });
     this.partitions = this.#parts.map((p) => p.partition);
     const writesOf = (namespace: string): Writes => this.#part(namespace).writes;
     this.#conditions = new ConditionPublisher(writesOf, clock, deps.logger);
@@ -151,10 +168,12 @@ export class Registry implements RegistryApi {
   }
 
   async register(input: Parameters<RegistryApi["register"]>[0], caller: Principal = EVERYBODY) {
+    this.#shedding.admit("register");
+    this.#pace.admit(caller);
     refuseAny(checkRegister(input));
     const namespace = namespaceOf(input.namespace);
     const { writes } = this.#part(namespace);
-    const { outcome, output } = await register(this.options.deps, writes, namespace, input, caller);
+    const { outcome, output } = await register(this.options.deps, writes, namespace, input, caller, this.#quotas);
     this.options.observer.registered(outcome);
     return output;
   }
@@ -243,29 +262,44 @@ export class Registry implements RegistryApi {
     const position = fold.history.head;
     const loader = this.#loading();
     const asked = { ...q, namespace };
-    const schema = loader.held(asked) ?? (await loader.full(asked));
-    return { schema, position, stale };
+    const held = loader.held(asked);
+    if (held) return { schema: held, position, stale };
+    this.#shedding.admit("load");
+    return { schema: await loader.full(asked), position, stale };
   }
 
   async schemas(q: Parameters<RegistryApi["schemas"]>[0]) {
     const namespace = namespaceOf(q.namespace);
     const { fold, stale } = await this.partitionOf(namespace).at(q.minRevision);
     const position = fold.history.head;
-    return { results: await this.#loading().batch({ ...q, namespace }), position, stale };
+    const refuse = () => this.#shedding.refusal("load");
+    return { results: await this.#loading().batch({ ...q, namespace, refuse }), position, stale };
   }
 
-  async watch(input: WatchInput, sink: WatchSink) {
+  async watch(input: WatchInput, sink: WatchSink, caller: Principal = EVERYBODY) {
     if (this.#draining) throw this.#draining;
-    const { active, lagging } = this.watchers;
-    if (active + lagging >= this.options.maxWatchers) {
-      throw new Fault("QUOTA_EXCEEDED", `this replica has its ${this.options.maxWatchers} watchers; try another one`, {
-        metadata: { limit: String(this.options.maxWatchers), quota: "watchers" },
-        retryAfterMs: 1_000,
-      });
-    }
+    this.#shedding.admit("watch");
     const namespace = namespaceOf(input.filter.namespace);
     const filter = { ...input.filter, namespace };
-    return openWatch(this.partitionOf(namespace), { ...input, filter }, sink);
+    const leave = this.#places.take(caller);
+    try {
+      const handle = await openWatch(this.partitionOf(namespace), { ...input, filter }, leaving(sink, leave));
+      return {
+        drained: () => handle.drained(),
+        close: () => {
+          leave();
+          handle.close();
+        },
+      };
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  /** Why this is refused at the moment, before anybody reads the request; undefined while it is not. */
+  refusal(what: Sheddable): Fault | undefined {
+    return this.#shedding.refusal(what);
   }
 
   #loading(): SchemaLoader {

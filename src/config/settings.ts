@@ -2,6 +2,7 @@
 import type { AllowList } from "../domain/admission/egress.js";
 import { PROBE_LIMITS, PROBE_RULES } from "../domain/health/probing.js";
 import { LIMITS } from "../domain/limits.js";
+import { DEFAULT_QUOTAS } from "../domain/quotas.js";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
@@ -42,6 +43,13 @@ export interface Config {
   readonly redisCert: string;
   readonly redisKey: string;
   readonly maxWatchers: number;
+  /** Of one identified principal, on this replica. */
+  readonly maxWatchersPerPrincipal: number;
+  /** Of a namespace. */
+  readonly maxServers: number;
+  readonly maxTools: number;
+  /** Registers per second of one identified principal, on this replica. */
+  readonly registerRate: number;
   /** How servers are probed where they do not ask for something else; times in ms. */
   readonly probeInterval: number;
   readonly probeTimeout: number;
@@ -282,6 +290,38 @@ export const SETTINGS: readonly Setting[] = [
     fallback: String(LIMITS.watchers),
     kind: { kind: "integer", min: 1, max: 1_000_000 },
     help: "Open watches of this replica; each holds about 10 KB.",
+  },
+  {
+    name: "maxWatchersPerPrincipal",
+    flag: "--max-watchers-per-principal",
+    variable: "TOOLCRIB_MAX_WATCHERS_PER_PRINCIPAL",
+    fallback: String(DEFAULT_QUOTAS.watchersPerPrincipal),
+    kind: { kind: "integer", min: 1, max: 1_000_000 },
+    help: "Open watches of one identified principal on this replica; callers without identity share --max-watchers alone.",
+  },
+  {
+    name: "maxServers",
+    flag: "--max-servers",
+    variable: "TOOLCRIB_MAX_SERVERS",
+    fallback: String(DEFAULT_QUOTAS.servers),
+    kind: { kind: "integer", min: 1, max: 1_000_000 },
+    help: "Servers that one namespace may hold.",
+  },
+  {
+    name: "maxTools",
+    flag: "--max-tools",
+    variable: "TOOLCRIB_MAX_TOOLS",
+    fallback: String(DEFAULT_QUOTAS.tools),
+    kind: { kind: "integer", min: 1, max: 10_000_000 },
+    help: "Tools that one namespace may hold.",
+  },
+  {
+    name: "registerRate",
+    flag: "--register-rate",
+    variable: "TOOLCRIB_REGISTER_RATE",
+    fallback: String(DEFAULT_QUOTAS.registersPerSecond),
+    kind: { kind: "integer", min: 1, max: 1_000_000 },
+    help: "Registers per second of one identified principal on this replica, ten times as many at once; beyond them it is told when its turn comes.",
   },
   {
     name: "probeInterval",

@@ -53,6 +53,9 @@ export function createMetrics(version: string) {
     catalogueNamespaces: gauge("catalogue_namespaces", "Namespaces that hold a server."),
     registers: counter("registers_total", "Register calls that passed admission, by outcome.", ["outcome"]),
 
+    shed: counter("shed_total", "Calls refused because this replica has too much to do, by what they asked for.", ["what"]),
+    overloadLevel: gauge("overload_level", "How many kinds of calls are refused because of too much to do: 0 none, 3 all of them."),
+
     logRevision: gauge("log_revision", "Revision up to which this replica has folded the log.", ["partition"]),
     tailLagRevisions: gauge("tail_lag_revisions", "Revisions of the log that are not folded yet.", ["partition"]),
     tailLagSeconds: gauge("tail_lag_seconds", "Time since the log was last compared with what is folded.", [

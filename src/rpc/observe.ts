@@ -1,5 +1,6 @@
 /** What the listeners tell of their calls: metrics, and one log line for each refusal. */
 import type { Logger } from "../catalogue/ports.js";
+import type { Fault } from "../domain/fault.js";
 import { CODE_OF, type WireError, refusalOf, wireError } from "./errors.js";
 
 interface Counting<L extends string> {
@@ -25,6 +26,8 @@ export interface RpcMetrics {
 export interface Deps {
   readonly log: Logger;
   readonly metrics: RpcMetrics;
+  /** Why calls of this path are refused at the moment, before their message is read; none are if not given. */
+  readonly refusal?: (path: string) => Fault | undefined;
 }
 
 export const UNKNOWN_METHOD = "unknown";

@@ -193,27 +193,42 @@ export function createLoader({ definitions, directory, lister, codec, clock, onL
     }
   };
 
-  const batch: Loader["batch"] = async ({ namespace, toolIds, view: wanted, deadlineMs }) => {
+  const batch: Loader["batch"] = async ({ namespace, toolIds, view: wanted, deadlineMs, refuse = () => undefined }) => {
     admitBatch(toolIds);
-    const digests = toolIds.map((id) => locate(directory, namespace, id)?.tool.digest ?? "");
+    const asked = toolIds.map((toolId) => ({ namespace, key: { kind: "tool", toolId } as const, view: wanted, deadlineMs }));
+    const known = asked.map((q) => atOnce(() => held(q)) ?? faultResult(refuse()));
+    const missing = toolIds.filter((_, i) => !known[i]);
+    const digests = missing.map((id) => locate(directory, namespace, id)?.tool.digest ?? "").filter((d) => d !== "");
     // One store call for the whole batch; each tool's own load then joins it.
-    void definitions.fetch(
-      namespace,
-      digests.filter((d) => d !== ""),
-    );
-    const results = toolIds.map((toolId) =>
-      full({ namespace, key: { kind: "tool", toolId }, view: wanted, deadlineMs }).then(
-        (schema): SchemaResult => ({ kind: "schema", schema }),
-        (err: unknown): SchemaResult => {
-          if (err instanceof Fault) return { kind: "fault", fault: err };
-          throw err;
-        },
-      ),
-    );
+    if (digests.length > 0) void definitions.fetch(namespace, digests);
+    const results = asked.map((q, i) => known[i] ?? full(q).then(schemaResult, thrownResult));
     return cutBatch(toolIds, await Promise.all(results));
   };
 
   return { held, full, batch, prime: definitions.prime };
+}
+
+function schemaResult(schema: FullSchema): SchemaResult {
+  return { kind: "schema", schema };
+}
+
+function faultResult(fault: Fault | undefined): SchemaResult | undefined {
+  return fault && { kind: "fault", fault };
+}
+
+function thrownResult(err: unknown): SchemaResult {
+  if (err instanceof Fault) return { kind: "fault", fault: err };
+  throw err;
+}
+
+/** What needs no waiting: undefined when that is nothing. */
+function atOnce(look: () => FullSchema | undefined): SchemaResult | undefined {
+  try {
+    const schema = look();
+    return schema && schemaResult(schema);
+  } catch (err) {
+    return thrownResult(err);
+  }
 }
 
 function outcomeOf(fault: Fault): LoadOutcome {

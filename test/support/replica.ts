@@ -3,12 +3,13 @@ import { DEFAULT_PROBING } from "../../src/domain/health/probing.js";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { RegisterInput, WatchHandle } from "../../src/catalogue/api.js";
 import type { Store } from "../../src/catalogue/ports.js";
-import { Registry } from "../../src/catalogue/registry.js";
+import { Registry, type RegistryOptions } from "../../src/catalogue/registry.js";
 import { type Listing, type Upstream, UpstreamError } from "../../src/catalogue/upstream-port.js";
 import type { SeenHealth } from "../../src/catalogue/writer-port.js";
 import { readDefinition } from "../../src/domain/definition.js";
 import type { Fault } from "../../src/domain/fault.js";
 import { everything, type Filter } from "../../src/domain/filter.js";
+import type { Sheddable } from "../../src/domain/overload.js";
 import { compareText } from "../../src/domain/ids.js";
 import { deriveLabel } from "../../src/domain/label.js";
 import type { Availability } from "../../src/domain/server.js";
@@ -69,7 +70,7 @@ function upstreamOf(listings: Listings): Upstream {
 }
 
 const ignore = (): void => undefined;
-const SILENT = { restored: ignore, commit: ignore, registered: ignore, relist: ignore, renewed: ignore, swept: ignore, blobsSwept: ignore };
+const SILENT = { shed: ignore, restored: ignore, commit: ignore, registered: ignore, relist: ignore, renewed: ignore, swept: ignore, blobsSwept: ignore };
 
 export class World {
   readonly clock = new FakeClock();
@@ -85,7 +86,11 @@ export class World {
   }
 
   /** A replica that has loaded its catalogue. */
-  async replica(store: Store = this.memory.attach(), ring = { revisions: 10_000, bytes: 1 << 26 }): Promise<Registry> {
+  async replica(
+    store: Store = this.memory.attach(),
+    ring = { revisions: 10_000, bytes: 1 << 26 },
+    more: Partial<RegistryOptions> & { readonly onShed?: (what: Sheddable) => void } = {},
+  ): Promise<Registry> {
     const registry = new Registry({
       deps: {
         logger: { ...silentLogger, info: (fields: object, message: string) => void this.news.push([message, fields]) },
@@ -98,9 +103,10 @@ export class World {
       clock: this.clock,
       random: this.random,
       watchCodec: createWatchCodec(stubCodec),
-      observer: SILENT,
+      observer: { ...SILENT, shed: more.onShed ?? ignore },
       ring,
       maxWatchers: 100,
+      ...more,
     });
     registry.start();
     await this.clock.advance(1);

@@ -3,6 +3,7 @@ import { Fault } from "../../domain/fault.js";
 import { mayTouch, ownerAfter, type Principal } from "../../domain/identity.js";
 import { makeLeaseId, renewAfterMs } from "../../domain/lease.js";
 import { LIMITS } from "../../domain/limits.js";
+import { namespaceFull, type Quotas } from "../../domain/quotas.js";
 import { BREAKER_CLOSED, etagOf, type Instance, type ServerRecord, type Tool } from "../../domain/server.js";
 import type { LeaseGrant, RegisterInput, RegisterOutput, ToolOutcome } from "../api.js";
 import type { Deps } from "../deps.js";
@@ -31,18 +32,21 @@ export async function register(
   namespace: string,
   input: RegisterInput,
   caller: Principal,
+  quotas: Quotas,
 ): Promise<Answer> {
   const { partition } = writes;
   const known = partition.live().history.server(namespace, input.serverId)?.record;
   requireOwner(caller, known);
   const offer = await prepareOffer(deps, namespace, input, known);
+  // Asked before the definitions are kept, so that what is refused leaves nothing behind; and again when it is decided.
+  requireRoom(writes, quotas, namespace, known, offer.tools(known));
   if (input.validateOnly) return { outcome: "validated", output: preview(writes, offer, known) };
   if (offer.blobs.length > 0) {
     await partition.deps.store.blobs.put(namespace, offer.blobs);
     deps.onDefinitions(namespace, offer.blobs);
   }
   const result = await writes.write(namespace, input.serverId, (record) =>
-    decide(writes, namespace, input, offer, record, caller),
+    decide(writes, namespace, input, offer, record, caller, quotas),
   );
   const answered = answer(writes, namespace, input, result);
   logRejected(deps, namespace, input.serverId, answered.output.tools);
@@ -56,6 +60,27 @@ function requireOwner(caller: Principal, record: ServerRecord | undefined): void
   if (mayTouch(caller, owner, namespace)) return;
   const message = `server ${serverId} was registered first by another principal: choose another server_id, or ask an operator`;
   throw new Fault("NOT_OWNER", message, { metadata: { server: serverId } });
+}
+
+/**
+ * Judged against what this replica has folded, and writes of different servers are not ordered before their commit: what is
+ * under way here and at other replicas at the same moment may go over the quota by as much as that.
+ */
+function requireRoom(
+  writes: Writes,
+  quotas: Quotas,
+  namespace: string,
+  record: ServerRecord | undefined,
+  tools: readonly Tool[],
+): void {
+  const held = writes.partition.live().history.namespace(namespace);
+  const before = { servers: held?.servers.size ?? 0, tools: held?.toolCount ?? 0 };
+  const after = {
+    servers: before.servers + (record ? 0 : 1),
+    tools: before.tools + tools.length - (record?.tools.length ?? 0),
+  };
+  const full = namespaceFull(quotas, namespace, before, after);
+  if (full) throw full;
 }
 
 /** Enough of them to see what is wrong; the server's status and the answer have the rest. */
@@ -81,6 +106,7 @@ async function decide(
   offer: PreparedOffer,
   record: ServerRecord | undefined,
   caller: Principal,
+  quotas: Quotas,
 ): Promise<Decision<Registered>> {
   requireOwner(caller, record);
   const known = record?.header.instances.find((i) => i.instanceId === instanceIdOf(input));
@@ -103,10 +129,11 @@ async function decide(
       "QUOTA_EXCEEDED",
       `a server may have at most ${LIMITS.instancesPerServer} instances; this would be one more`,
       {
-        metadata: { limit: String(LIMITS.instancesPerServer) },
+        metadata: { quota: "instances", limit: String(LIMITS.instancesPerServer), actual: String(LIMITS.instancesPerServer + 1) },
       },
     );
   }
+  requireRoom(writes, quotas, namespace, record, offer.tools(record));
   return step(writes, namespace, input, offer, record, known, ownerAfter(record?.header.owner ?? "", caller));
 }
 

@@ -3,6 +3,7 @@ import http, { type IncomingMessage, type Server, type ServerOptions, type Serve
 import https, { type Server as HttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "../../catalogue/ports.js";
+import type { Fault } from "../../domain/fault.js";
 import type { Door } from "../identity/door.js";
 import { RPC } from "../limits.js";
 import type { RpcMetrics } from "../observe.js";
@@ -25,6 +26,8 @@ export interface HttpOptions {
   readonly identified: boolean;
   /** As GuardOptions. */
   readonly corsOrigins: readonly string[];
+  /** Why calls of this path are refused at the moment, before their message is read; none are if not given. */
+  readonly refusal?: (path: string) => Fault | undefined;
   /** How long `close` waits for calls under way, ms. */
   readonly graceMs: number;
   /** For unary callers that set no deadline, ms; RPC.unaryDeadlineMs if not given. */

@@ -4,13 +4,14 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { Fault } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
 import type { Door } from "../identity/door.js";
+import type { Deps } from "../observe.js";
 import { draining } from "../open-streams.js";
 import { type Answer, type UnaryMethod, sizeOf } from "../services/method.js";
 import { messageTooLarge } from "../sizes.js";
 import type { HttpCall } from "./call.js";
 import { toAnswer } from "./json.js";
 
-export interface UnaryDeps {
+export interface UnaryDeps extends Pick<Deps, "refusal"> {
   readonly door: Door;
   readonly isDraining: () => boolean;
   /** For callers that set none, ms. */
@@ -37,6 +38,8 @@ export async function answerUnary(
 
 async function run(method: UnaryMethod, call: HttpCall, deps: UnaryDeps): Promise<Answer> {
   if (deps.isDraining() && method.draining === "refused") throw draining();
+  const refusal = deps.refusal?.(method.path);
+  if (refusal) throw refusal;
   const timeoutMs = call.timeoutMs();
   if (timeoutMs !== undefined && call.remaining(timeoutMs) <= 0)
     throw new Fault("DEADLINE", "the caller's deadline passed before the call began");

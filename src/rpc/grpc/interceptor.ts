@@ -1,4 +1,4 @@
-/** Around every call, ours or not: metadata limit, metrics, and details for the refusals that grpc-js makes itself. */
+/** Around every call, ours or not: metadata limit, shedding, metrics, and details for the refusals that grpc-js makes itself. */
 import { type Metadata, type ServerInterceptor, status } from "@grpc/grpc-js";
 import { Fault } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
@@ -38,7 +38,7 @@ function labelOf(path: string): string {
   return path.startsWith("/") ? path.slice(1) : UNKNOWN_METHOD;
 }
 
-function callKind({ log, metrics }: Deps, path: string, streaming: boolean): CallKind {
+function callKind({ log, metrics, refusal }: Deps, path: string, streaming: boolean): CallKind {
   const method = labelOf(path);
   const ended: ({ value: number } | undefined)[] = [];
   return {
@@ -53,7 +53,8 @@ function callKind({ log, metrics }: Deps, path: string, streaming: boolean): Cal
     dress: (given, peer) => (isBare(given) ? refuse(log, method, peer(), explain(given)) : given),
     judge: (metadata, peer) => {
       const size = metadataBytes(metadata);
-      return size > LIMITS.metadataBytes ? refuse(log, method, peer(), metadataTooLarge(size)) : undefined;
+      const fault = size > LIMITS.metadataBytes ? metadataTooLarge(size) : refusal?.(path);
+      return fault && refuse(log, method, peer(), fault);
     },
   };
 }

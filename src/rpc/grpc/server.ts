@@ -38,6 +38,8 @@ export interface GrpcOptions {
   readonly metrics: RpcMetrics;
   /** Metric hook: a call was answered with what the same question was answered before. */
   readonly onRepeated?: (method: string) => void;
+  /** Why calls of this path are refused at the moment, before their message is read; none are if not given. */
+  readonly refusal?: (path: string) => Fault | undefined;
   /** How long `close` waits for calls under way, ms. */
   readonly graceMs: number;
   /** For unary callers that set no deadline, ms; RPC.unaryDeadlineMs if not given. */

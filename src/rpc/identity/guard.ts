@@ -94,7 +94,7 @@ export class GuardedApi implements RegistryApi {
   }
 
   watch(input: WatchInput, sink: WatchSink): Result<"watch"> {
-    return this.api.watch({ ...input, filter: this.seen(input.filter) }, sink);
+    return this.api.watch({ ...input, filter: this.seen(input.filter) }, sink, this.caller);
   }
 
   private seen<Q extends { readonly namespace: string }>(query: Q): Q {

@@ -12,6 +12,9 @@ export const SERVICES: readonly DescService[] = [RegistryService, AdminService];
 /** By path. */
 export const UNARY: ReadonlyMap<string, UnaryMethod> = new Map([...REGISTRY, ...ADMIN].map((m) => [m.path, m]));
 
+/** The largest message and the longest work of all calls. */
+export const REGISTER = pathOf(RegistryService.method.register);
+
 /** The one stream. */
 export const WATCH = pathOf(RegistryService.method.watch);
 

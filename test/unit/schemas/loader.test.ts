@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { UpstreamError } from "../../../src/catalogue/upstream-port.js";
-import type { Fault } from "../../../src/domain/fault.js";
+import { Fault } from "../../../src/domain/fault.js";
 import { LIMITS } from "../../../src/domain/limits.js";
 import { definition, digestOfDefinition, instanceOf, listingOf, NAMESPACE, recordOf, toolOf } from "../../support/records.js";
 import { loaderBench } from "../../support/schemas.js";
@@ -262,6 +262,20 @@ describe("a server that accepts and never answers", () => {
 describe("a batch", () => {
   const ask = (b: ReturnType<typeof loaderBench>, toolIds: string[]) =>
     b.loader.batch({ namespace: NAMESPACE, toolIds, view: "full", deadlineMs: undefined });
+
+  it("answers what memory holds and what is not there, and loads nothing, while loads are refused", async () => {
+    const b = loaderBench();
+    b.directory.set(declared());
+    b.upstream.answer = () => listingOf([ALPHA, BETA]);
+    await b.blobs.put(NAMESPACE, [blob(ALPHA)]);
+    await b.tool("srv/alpha");
+    const before = { ...b.blobs.calls };
+    const refuse = () => new Fault("OVERLOADED", "not now");
+    const toolIds = ["srv/alpha", "srv/beta", "srv/none"];
+    const results = await b.loader.batch({ namespace: NAMESPACE, toolIds, view: "full", deadlineMs: undefined, refuse });
+    expect(results.map((r) => (r.kind === "fault" ? r.fault.reason : r.schema.toolId))).toEqual(["srv/alpha", "OVERLOADED", "NOT_FOUND"]);
+    expect([b.upstream.asked, b.blobs.calls]).toEqual([[], before]);
+  });
 
   it("answers per tool, in order, with repeats, after one store call and one listing", async () => {
     const b = loaderBench();
