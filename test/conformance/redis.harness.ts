@@ -7,7 +7,7 @@ import { random, silent } from "./values.js";
 let prefixes = 0;
 
 /** Lets time pass for what is stored: the server's clock stays, and every stored time moves back. */
-const ELAPSE = `
+export const ELAPSE = `
 local ms = tonumber(ARGV[1])
 for i, key in ipairs(KEYS) do
   local kind = redis.call('TYPE', key).ok

@@ -9,6 +9,7 @@ import { createDefinitions } from "../../src/schemas/definitions.js";
 import { createLister } from "../../src/schemas/lister.js";
 import { createLoader } from "../../src/schemas/loader.js";
 import type { Directory } from "../../src/schemas/ports.js";
+import { rescue } from "../../src/schemas/rescue.js";
 import { stubCodec } from "../../src/store/codec/stub.js";
 import { type Listings, listingOf } from "../support/replica.js";
 import { silentLogger } from "../support/upstream.js";
@@ -99,6 +100,9 @@ export class Site {
     const lister = createLister({ upstream: this.upstream, directory, intake, definitions, clock, logger });
     registry.useLoader(createLoader({ definitions, directory, lister, codec: stubCodec, clock }));
     registry.useRefresher(relist);
+    for (const partition of registry.partitions) {
+      partition.onHistory((_, lost) => void rescue(definitions, lost.map((fold) => fold.history)));
+    }
     this.#stops.push(async () => {
       lister.stop();
       await intake.stop();
