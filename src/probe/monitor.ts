@@ -212,8 +212,10 @@ export class Monitor {
     const all = [...this.#kept.values()].map((k) => k.watched);
     // Whoever may not be dialled says nothing about the way to the others.
     const closed = all.filter(({ health: h }) => h.breaker.kind === "closed" && h.met && h.last?.kind !== "barred");
-    const atMs = Math.max(...closed.map((w) => w.lookedMs));
-    const bad = closed.every((w) => w.health.badSinceMs !== undefined);
+    const good = closed.filter((w) => w.health.badSinceMs === undefined);
+    const bad = good.length === 0;
+    // A good instance is a witness from when it was asked, not from when another one failed.
+    const atMs = Math.max(...(bad ? closed : good).map((w) => w.lookedMs));
     this.deps.panic.note(this.#key, closed.length > 0 && Number.isFinite(atMs) ? { atMs, bad } : undefined);
   }
 

@@ -335,6 +335,17 @@ describe("ten servers that stop answering at once", () => {
     expect(b.servers[8]?.availabilities()).toEqual(["available", "unavailable"]);
   });
 
+  it("each with two instances: not one instance is called down on the word of one that nobody asked since", async () => {
+    const b = bench();
+    const servers = Array.from({ length: 10 }, (_, i) => b.server(`srv-${i}`, [2 * i + 1, 2 * i + 2], { conditions: EVER_SEEN }));
+    await b.clock.advance(60_000);
+    for (let port = 1; port <= 20; port++) b.down.add(port);
+    await b.clock.advance(60_000);
+    expect(b.panic.state).toMatchObject({ bad: 10, servers: 10 });
+    const instances = servers.flatMap((s) => s.published.flatMap((p) => [...p.instances.values()]));
+    expect(new Set(instances)).toEqual(new Set(["available"]));
+  });
+
   it("those that were down before say nothing about it", async () => {
     const b = ten();
     await b.clock.advance(60_000);
