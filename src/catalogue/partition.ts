@@ -314,6 +314,6 @@ export class Partition {
     this.version++;
     const facts = away ? { partition: this.index, reason: cause } : { partition: this.index, err: error };
     const then = this.#state.kind === "starting" ? "waiting for it" : "serving from memory";
-    this.deps.logger.warn(facts, `the store does not answer; ${then}`);
+    this.deps.logger.warn(facts, `${away ? "the store does not answer" : "the log cannot be read"}; ${then}`);
   }
 }

@@ -18,6 +18,8 @@ export interface Tool {
   readonly digest: string;
   /** The registrant gave the digest (true), or a load or listing learned it (false). */
   readonly digestDeclared: boolean;
+  /** What a newer version stored beside this and this one does not understand, encoded; kept as it is when the rest is rewritten. */
+  readonly beyond?: Uint8Array;
 }
 
 /** One running process of a server. */
@@ -44,6 +46,8 @@ export interface Instance {
   /** Whether calls are likely to reach it. */
   readonly availability: Availability;
   readonly probing: Probing;
+  /** What a newer version stored beside this and this one does not understand, encoded; kept as it is when the rest is rewritten. */
+  readonly beyond?: Uint8Array;
 }
 
 /** The breaker as everybody sees it. Half-open is a matter of seconds and of one replica, and so is not published. */
@@ -95,6 +99,8 @@ export interface ServerHeader {
   readonly pending: boolean;
   /** Id of the principal that registered it first; empty in records from before there were owners. */
   readonly owner: string;
+  /** What a newer version stored beside this and this one does not understand, encoded; kept as it is when the rest is rewritten. */
+  readonly beyond?: Uint8Array;
 }
 
 /** A header with its tools in name order, at the revision that last changed it. */

@@ -166,7 +166,10 @@ async function step(
   const keepLease = known !== undefined && known.leaseId !== "" && leased && (await leaseLives(writes, known));
   const leaseId = keepLease ? known.leaseId : leased ? makeLeaseId(partition.index, partition.deps.random.id()) : "";
   const instance = { ...candidate, leaseId };
-  const header = nextHeader(input, namespace, owner, withInstance(record, instance), part, breakerOf(writes, namespace, input.serverId, record));
+  const breaker = breakerOf(writes, namespace, input.serverId, record);
+  const decided = nextHeader(input, namespace, owner, withInstance(record, instance), part, breaker);
+  const beyond = record?.header.beyond;
+  const header = beyond ? { ...decided, beyond } : decided;
   return {
     kind: "commit",
     step: { cause: "register", next: { header, tools }, leases: leaseEffects(namespace, input, instance, known) },

@@ -1,8 +1,12 @@
 /**
- * Records and log entries as bytes (`toolcrib.storage.v1`, format 1). Fields and words of a newer format are passed over
- * where the rest can be read. Decoded stubs are views into the bytes that were given.
+ * Records and log entries as bytes (`toolcrib.storage.v1`, format 1). Decoded stubs are views into the bytes that were given.
+ *
+ * Versions that run side by side read each other's bytes. What a newer one adds (fields, conditions, transports) does not raise
+ * the format: it is passed over here, and kept in `beyond` for whoever rewrites the rest. Other words that are not known
+ * (an availability, a state of a breaker) are read as the plainest one and written back as that. A higher format means that passing
+ * over is not enough, and is refused: a version that needs one reads both, and writes it once all replicas do.
  */
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, type DescMessage, fromBinary, type Message, mergeFromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Change, ToolChange } from "../../domain/change.js";
 import { stampInstances } from "../../domain/change.js";
@@ -24,7 +28,7 @@ import type {
   Probing as WireProbing,
 } from "../../gen/toolcrib/storage/v1/storage_pb.js";
 import type { Tool as WireTool } from "../../gen/toolcrib/storage/v1/storage_pb.js";
-import { BreakerSchema, ChangeSchema, HeaderSchema, RecordSchema, ToolSchema } from "../../gen/toolcrib/storage/v1/storage_pb.js";
+import { BreakerSchema, ChangeSchema, HeaderSchema, InstanceSchema, RecordSchema, ToolSchema } from "../../gen/toolcrib/storage/v1/storage_pb.js";
 import * as enums from "./enums.js";
 import { stubFacts } from "./stub.js";
 
@@ -42,6 +46,7 @@ export function encodeRecord(record: Omit<ServerRecord, "revision">): Uint8Array
 /** `revision` is kept beside the bytes; instances that say 0 get it. Throws an Error for bytes that are not a record. */
 export function decodeRecord(bytes: Uint8Array, revision: number): ServerRecord {
   const message = fromBinary(RecordSchema, bytes);
+  refuseNewer(message.format, `the stored record of revision ${revision}`);
   if (!message.header) throw new Error(`the stored record of revision ${revision} has no header`);
   return {
     revision,
@@ -70,6 +75,7 @@ export function encodeChange(change: Change): Uint8Array {
 /** Instances that say revision 0 keep saying so: they mean the entry's own. Throws an Error for bytes that are not a change. */
 export function decodeChange(bytes: Uint8Array): Change {
   const message = fromBinary(ChangeSchema, bytes);
+  refuseNewer(message.format, `a log entry about server ${message.serverId}`);
   return {
     namespace: message.namespace,
     serverId: message.serverId,
@@ -87,17 +93,47 @@ export function decodeChange(bytes: Uint8Array): Change {
   };
 }
 
-function wireTool(tool: Tool): MessageInitShape<typeof ToolSchema> {
-  return { name: tool.name, stub: tool.stub as Uint8Array<ArrayBuffer>, digestDeclared: tool.digestDeclared };
+function refuseNewer(format: number, what: string): void {
+  if (format <= FORMAT) return;
+  throw new Error(
+    `${what} is in format ${format}, and this version reads formats up to ${FORMAT}: a newer version of the registry uses this store, ` +
+      "so upgrade this replica",
+  );
+}
+
+/** What was read and is not understood: fields without a name here, and what `known` names. Undefined when that is nothing. */
+function beyondOf<D extends DescMessage>(
+  desc: D,
+  { $unknown }: Message,
+  known: MessageInitShape<D> | undefined,
+): { readonly beyond?: Uint8Array } {
+  if (!known && !$unknown?.length) return {};
+  const message = create(desc, known);
+  if ($unknown) (message as Message).$unknown = $unknown;
+  return { beyond: toBinary(desc, message) };
+}
+
+function withBeyond<D extends DescMessage>(
+  desc: D,
+  known: MessageInitShape<D>,
+  beyond: Uint8Array | undefined,
+): MessageShape<D> {
+  const message = create(desc, known);
+  return beyond ? mergeFromBinary(desc, message, beyond) : message;
+}
+
+function wireTool({ name, stub, digestDeclared, beyond }: Tool): WireTool {
+  return withBeyond(ToolSchema, { name, stub: stub as Uint8Array<ArrayBuffer>, digestDeclared }, beyond);
 }
 
 function toolOf(wire: WireTool): Tool {
   const { tags, digest } = stubFacts(wire.stub);
-  return { name: wire.name, stub: wire.stub, tags, digest, digestDeclared: wire.digestDeclared };
+  const { name, stub, digestDeclared } = wire;
+  return { name, stub, tags, digest, digestDeclared, ...beyondOf(ToolSchema, wire, undefined) };
 }
 
-function wireHeader(header: ServerHeader): MessageInitShape<typeof HeaderSchema> {
-  return {
+function wireHeader(header: ServerHeader): Header {
+  const known: MessageInitShape<typeof HeaderSchema> = {
     namespace: header.namespace,
     serverId: header.serverId,
     title: header.title,
@@ -122,9 +158,11 @@ function wireHeader(header: ServerHeader): MessageInitShape<typeof HeaderSchema>
     owner: header.owner,
     ...(header.breaker.kind !== "closed" && { breaker: wireBreaker(header.breaker) }),
   };
+  return withBeyond(HeaderSchema, known, header.beyond);
 }
 
 function headerOf(wire: Header): ServerHeader {
+  const strange = wire.conditions.filter((c) => !enums.conditionTypeWord(c.type));
   return {
     namespace: wire.namespace,
     serverId: wire.serverId,
@@ -143,11 +181,12 @@ function headerOf(wire: Header): ServerHeader {
     pending: wire.pending,
     owner: wire.owner,
     breaker: breakerOf(wire.breaker),
+    ...beyondOf(HeaderSchema, wire, strange.length > 0 ? { conditions: strange } : undefined),
   };
 }
 
-function wireInstance(instance: Instance): NonNullable<MessageInitShape<typeof HeaderSchema>["instances"]>[number] {
-  return {
+function wireInstance(instance: Instance): WireInstance {
+  const known: MessageInitShape<typeof InstanceSchema> = {
     instanceId: instance.instanceId,
     leaseId: instance.leaseId,
     endpoint: instance.endpoint,
@@ -163,14 +202,16 @@ function wireInstance(instance: Instance): NonNullable<MessageInitShape<typeof H
     availability: enums.availabilityNumber(instance.availability),
     ...(!sameProbing(instance.probing, DEFAULT_PROBING) && { probing: instance.probing }),
   };
+  return withBeyond(InstanceSchema, known, instance.beyond);
 }
 
 function instanceOf(wire: WireInstance): Instance {
+  const transport = enums.transportWord(wire.transport);
   return {
     instanceId: wire.instanceId,
     leaseId: wire.leaseId,
     endpoint: wire.endpoint,
-    transport: enums.transportWord(wire.transport) ?? "streamable-http",
+    transport: transport ?? "streamable-http",
     setDigest: wire.setDigest,
     ttlMs: Number(wire.ttlMs),
     registeredAtMs: Number(wire.registeredAtMs),
@@ -182,6 +223,7 @@ function instanceOf(wire: WireInstance): Instance {
     // Instances in records from before they were probed are taken to be there until a probe says otherwise.
     availability: enums.availabilityWord(wire.availability) ?? "available",
     probing: wire.probing ? probingOf(wire.probing) : DEFAULT_PROBING,
+    ...beyondOf(InstanceSchema, wire, transport || wire.transport === 0 ? undefined : { transport: wire.transport }),
   };
 }
 

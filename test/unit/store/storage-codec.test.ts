@@ -1,4 +1,4 @@
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import type { Change } from "../../../src/domain/change.js";
 import { ChangeSchema, RecordSchema } from "../../../src/gen/toolcrib/storage/v1/storage_pb.js";
@@ -39,18 +39,52 @@ describe("records and changes as bytes", () => {
     expect(plain(decodeChange(encodeChange(change)))).toEqual(plain(change));
   });
 
-  test("a newer format is read where it can be", () => {
-    const newer = Buffer.concat([encodeRecord(record), UNKNOWN_FIELD, Buffer.from([0x08, 2])]);
+  test("what a newer version adds is passed over, and its words are read as the plainest ones", () => {
+    const newer = Buffer.concat([encodeRecord(record), UNKNOWN_FIELD]);
     expect(decodeRecord(newer, 9).tools).toHaveLength(2);
     const message = create(RecordSchema, {
-      format: 2,
+      format: 1,
       header: { serverId: "s", source: 9, retention: 9, availability: 9, conditions: [{ type: 9 }, { type: 1, status: 9 }] },
     });
     const { header } = decodeRecord(toBinary(RecordSchema, message), 1);
     expect(header).toMatchObject({ source: "declared", retention: "leased", availability: "unavailable" });
     expect(header.conditions.map((c) => [c.type, c.status])).toEqual([["Reachable", "unknown"]]);
-    const change = toBinary(ChangeSchema, create(ChangeSchema, { format: 2, serverId: "s", cause: 99 }));
+    const change = toBinary(ChangeSchema, create(ChangeSchema, { format: 1, serverId: "s", cause: 99 }));
     expect(decodeChange(change)).toMatchObject({ serverId: "s", header: null });
+  });
+
+  test("what a newer version added is still there when the rest is rewritten", () => {
+    const strange = (no: number) => ({ no, wireType: 2, data: Buffer.from([2, 0xff, no % 256]) });
+    const stored = create(RecordSchema, {
+      format: 1,
+      header: {
+        serverId: "s",
+        conditions: [{ type: 1, status: 1, reason: "ANSWERED" }, { type: 77, status: 3, reason: "NEW", message: "of tomorrow" }],
+        instances: [{ instanceId: "i1", transport: 9 }, { instanceId: "i2", transport: 2 }],
+      },
+      tools: [{ name: "a", stub: tools[0]!.stub as Uint8Array<ArrayBuffer> }],
+    });
+    const [one, two, three] = [strange(500), strange(501), strange(502)];
+    stored.header!.$unknown = [one];
+    stored.header!.instances[0]!.$unknown = [two];
+    stored.tools[0]!.$unknown = [three];
+    const read = decodeRecord(toBinary(RecordSchema, stored), 4);
+    expect(read.header).toMatchObject({ conditions: [{ type: "Reachable" }], instances: [{ transport: "streamable-http" }, { transport: "http-sse" }] });
+    const rewritten = { ...read, header: { ...read.header, title: "another", conditions: [], availability: "unavailable" as const } };
+    const after = fromBinary(RecordSchema, encodeRecord(rewritten));
+    expect(after.header).toMatchObject({ title: "another", availability: 2, conditions: [{ type: 77, status: 3, reason: "NEW", message: "of tomorrow" }] });
+    expect(after.header!.instances.map((i) => i.transport)).toEqual([9, 2]);
+    const kept = [after.header, after.header!.instances[0], after.tools[0]].map((m) => m!.$unknown?.map(({ no, data }) => [no, plain(data)]));
+    expect(kept).toEqual([one, two, three].map(({ no, data }) => [[no, plain(data)]]));
+    const change = { namespace: "n", serverId: "s", cause: "condition" as const, header: rewritten.header, tools: [], availabilityBefore: null };
+    expect(plain(decodeChange(encodeChange(change)))).toEqual(plain(change));
+  });
+
+  test("a format that this version does not know is refused, with what to do", () => {
+    const record2 = Buffer.concat([encodeRecord(record), Buffer.from([0x08, 2])]);
+    expect(() => decodeRecord(record2, 9)).toThrow(/record of revision 9 is in format 2, and this version reads formats up to 1: .* upgrade this replica/);
+    const change = toBinary(ChangeSchema, create(ChangeSchema, { format: 2, serverId: "s" }));
+    expect(() => decodeChange(change)).toThrow(/log entry about server s is in format 2/);
   });
 
   test("a transport comes back; none, and one of a newer version, is Streamable HTTP", () => {
