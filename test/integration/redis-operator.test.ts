@@ -103,6 +103,25 @@ withRedis("what is said of a Redis's settings", () => {
     expect(lines.filter(({ text }) => text.includes("keeps nothing"))).toHaveLength(1);
   });
 
+  it("again when a setting has changed; and a flush does not free the number of partitions", async () => {
+    const redis = await redisWith(...KEPT, "--maxmemory", "64mb", "--maxmemory-policy", "noeviction");
+    const { logger, lines } = listener();
+    const store = await openRedisStore({ url: redis.url, random, logger, partitions: 4, lookMs: 50 });
+    onTestFinished(() => store.close());
+    expect(lines).toEqual([]);
+    await redis.admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    await eventually(
+      () => lines.map(({ facts }) => facts["maxmemory-policy"]),
+      (told) => told.includes("allkeys-lru"),
+    );
+    await redis.flush();
+    await eventually(
+      () => redis.admin.hget("toolcrib:meta", "partitions"),
+      (count) => count === "4",
+    );
+    expect(lines).toHaveLength(1);
+  });
+
   it("a primary that has replicas and does not wait for them", async () => {
     const redis = await redisWith(...KEPT);
     const replica = await redisWith("--replicaof", "127.0.0.1", String(redis.port));

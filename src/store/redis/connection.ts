@@ -22,6 +22,8 @@ export interface ConnectionOptions {
   readonly commandTimeoutMs: number;
   /** How long opening waits for Redis before it goes on without. */
   readonly openTimeoutMs: number;
+  /** How often a Redis that fits is looked at again. */
+  readonly lookMs: number;
   /** Hears of every server that is connected to. */
   readonly onNode: (node: RedisNode) => void;
   /** Hears the number that the store has, when opening could not wait for it. */
@@ -30,7 +32,7 @@ export interface ConnectionOptions {
 
 /** Longest pause between two attempts to connect. */
 const RECONNECT_MAX_MS = 1_000;
-/** Between two looks at a Redis that is connected and does not fit, or did not answer. */
+/** Until the next look at a Redis that is connected and does not fit, or did not answer. */
 const RECHECK_MS = 1_000;
 
 type State =
@@ -139,8 +141,9 @@ export class Connection {
       this.became({ kind: "ready" });
       if (this.outageLogged) logger.info({}, "Redis is back");
       this.outageLogged = false;
+      this.settleAgain(this.options.lookMs);
     } catch (error) {
-      this.settleAgain();
+      this.settleAgain(RECHECK_MS);
       if (!(error instanceof MisfitError)) return this.lost(error);
       const known = this.state.kind === "refused" && this.state.refusal.message === error.message;
       this.became({ kind: "refused", refusal: error });
@@ -153,13 +156,16 @@ export class Connection {
     if (this.state.kind !== "closed") this.state = state;
   }
 
-  /** Whoever changes what was wrong, an operator with an ACL rule for one, does not close our connection. */
-  private settleAgain(): void {
+  /**
+   * Whoever changes a setting or an ACL rule does not close our connection, a flush takes the number of partitions along,
+   * and a Cluster gets new nodes.
+   */
+  private settleAgain(afterMs: number): void {
     clearTimeout(this.recheck);
     if (this.state.kind === "closed") return;
     this.recheck = setTimeout(() => {
       if (this.client.status === "ready") void this.settle();
-    }, RECHECK_MS);
+    }, afterMs);
     this.recheck.unref();
   }
 

@@ -24,6 +24,8 @@ export interface RedisStoreOptions {
   readonly commandTimeoutMs?: number;
   /** How long to wait for Redis before going on without; 2 s if unsaid. */
   readonly openTimeoutMs?: number;
+  /** How often settings, rights and the number of partitions are looked at again; 30 s if unsaid. */
+  readonly lookMs?: number;
   readonly files?: RedisFiles;
   /** Hears of every server that is connected to. */
   readonly onNode?: (node: RedisNode) => void;
@@ -56,6 +58,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     logger,
     commandTimeoutMs: options.commandTimeoutMs ?? 3_000,
     openTimeoutMs: options.openTimeoutMs ?? 2_000,
+    lookMs: options.lookMs ?? 30_000,
     onNode: options.onNode ?? (() => {}),
     onPartitions: (count) => options.onPartitions?.(count),
   });
