@@ -1,0 +1,268 @@
+import type { Intent, IntentTerm } from "./intent.js";
+import { nameKey } from "./intent.js";
+import type { IndexedTool, Segment } from "./segment.js";
+
+/** BM25 over weighted fields. */
+export const SCORING = {
+  k1: 1.2,
+  b: 0.5,
+  /** How much the best tool of a server lends to its others. */
+  service: 0.3,
+} as const;
+
+export interface Hit {
+  readonly tool: IndexedTool;
+  /** Lexical score; comparable within one answer. */
+  readonly raw: number;
+  /** Raw ÷ the score of an ideal tool for this intent: 0 to 1, comparable between intents. */
+  readonly absolute: number;
+  /** Words of the intent that the tool has, as they stood there, the rarest first. */
+  readonly matched: readonly string[];
+  /** The intent names this tool, or its id. */
+  readonly exactName: boolean;
+}
+
+export interface SearchOptions {
+  /** Hits wanted; exactly named tools come on top of it. 1 to 1,000. */
+  readonly limit: number;
+  /** Tools it turns down are left out; asked only about tools that would be answered. */
+  readonly accept?: (tool: IndexedTool) => boolean;
+}
+
+export interface SearchResult {
+  /** Exactly named tools first, then by score, ties by tool id. */
+  readonly hits: readonly Hit[];
+  /** The raw score that a tool would have that says nothing but what was asked for. */
+  readonly ideal: number;
+}
+
+interface Weighed extends IntentTerm {
+  /** Weight × inverse document frequency × (k1 + 1). */
+  readonly worth: number;
+}
+
+/** Exactly named tools of one answer: a server that registers one name a thousand times shows no more of it. */
+const EXACT_MOST = 100;
+
+/** Scores tools of several segments as if they were one. Holds the scratch arrays, so one search at a time. */
+export class Searcher {
+  private scores = new Float64Array(0);
+  private touched = new Uint32Array(0);
+  private best = new Float64Array(0);
+
+  search(segments: readonly Segment[], services: number, intent: Intent, options: SearchOptions): SearchResult {
+    const weighed = weigh(segments, intent.terms);
+    const ideal = weighed.reduce((sum, { worth }) => sum + worth, 0);
+    this.reserve(segments, services);
+    const found = this.accumulate(segments, weighed);
+    this.lend(segments, found);
+    const exact = exactlyNamed(segments, intent.names, options.accept);
+    const top = new Top(options.limit);
+    this.select(segments, found, exact, options, top);
+    const rank = (place: Place): Hit => {
+      const { segment, doc, raw } = place;
+      const matched = weighed.filter(({ term }) => segment.has(doc, term)).map(({ word }) => word);
+      const tool = segment.tool(doc);
+      return { tool, raw, absolute: ideal > 0 ? Math.min(1, raw / ideal) : 0, matched, exactName: exact.has(tool.toolId) };
+    };
+    const named = [...exact.values()].map((place) => ({ ...place, raw: this.scoreOf(segments, place) })).sort(better);
+    const hits = [...named, ...top.sorted()].map(rank);
+    this.clear(found);
+    return { hits, ideal };
+  }
+
+  private reserve(segments: readonly Segment[], services: number): void {
+    const size = segments.reduce((sum, segment) => sum + segment.size, 0);
+    if (this.scores.length < size) {
+      this.scores = new Float64Array(Math.ceil(size * 1.2));
+      this.touched = new Uint32Array(this.scores.length);
+    }
+    if (this.best.length < services) this.best = new Float64Array(Math.ceil(services * 1.2));
+  }
+
+  /** Adds up the worth of terms per tool; answers how many tools have any. */
+  private accumulate(segments: readonly Segment[], weighed: readonly Weighed[]): number {
+    const { scores, touched } = this;
+    const live = segments.reduce((sum, segment) => sum + segment.live, 0);
+    const average = segments.reduce((sum, segment) => sum + segment.liveLength, 0) / Math.max(1, live) || 1;
+    // Counts and lengths are in tenths, and so is what they are compared with.
+    const flat = 10 * SCORING.k1 * (1 - SCORING.b);
+    const sloped = (10 * SCORING.k1 * SCORING.b) / average;
+    let found = 0;
+    for (const { term, worth } of weighed) {
+      let offset = 0;
+      for (const segment of segments) {
+        const postings = segment.postings(term);
+        if (postings) {
+          const { docs, counts, to } = postings;
+          const { lengths, gone } = segment;
+          for (let i = postings.from; i < to; i++) {
+            const doc = docs[i] as number;
+            if (gone[doc] === 1) continue;
+            const count = counts[i] as number;
+            const before = scores[offset + doc] as number;
+            if (before === 0) touched[found++] = offset + doc;
+            scores[offset + doc] = before + (worth * count) / (count + flat + sloped * (lengths[doc] as number));
+          }
+        }
+        offset += segment.size;
+      }
+    }
+    return found;
+  }
+
+  /** A tool among tools that fit is likelier than one that fits by chance: the best of a server lends to the others. */
+  private lend(segments: readonly Segment[], found: number): void {
+    const { scores, touched, best } = this;
+    const first = segments[0]?.size ?? 0;
+    const serviceOf = (place: number) =>
+      (place < first ? segments[0]?.services[place] : segments[1]?.services[place - first]) as number;
+    for (let i = 0; i < found; i++) {
+      const place = touched[i] as number;
+      const service = serviceOf(place);
+      const score = scores[place] as number;
+      if (score > (best[service] as number)) best[service] = score;
+    }
+    const own = 1 / (1 + SCORING.service);
+    const lent = SCORING.service / (1 + SCORING.service);
+    for (let i = 0; i < found; i++) {
+      const place = touched[i] as number;
+      scores[place] = own * (scores[place] as number) + lent * (best[serviceOf(place)] as number);
+    }
+  }
+
+  private select(
+    segments: readonly Segment[],
+    found: number,
+    exact: ReadonlyMap<string, Place>,
+    { accept }: SearchOptions,
+    top: Top,
+  ): void {
+    const first = segments[0]?.size ?? 0;
+    for (let i = 0; i < found; i++) {
+      const number = this.touched[i] as number;
+      const raw = this.scores[number] as number;
+      if (raw < top.least) continue;
+      const segment = (number < first ? segments[0] : segments[1]) as Segment;
+      const doc = number < first ? number : number - first;
+      const tool = segment.tool(doc);
+      const place = { segment, doc, raw, toolId: tool.toolId };
+      if (top.wouldTake(place) && !exact.has(tool.toolId) && (!accept || accept(tool))) top.take(place);
+    }
+  }
+
+  private scoreOf(segments: readonly Segment[], { segment, doc }: Place): number {
+    const offset = segment === segments[0] ? 0 : (segments[0]?.size ?? 0);
+    return this.scores[offset + doc] as number;
+  }
+
+  private clear(found: number): void {
+    for (let i = 0; i < found; i++) this.scores[this.touched[i] as number] = 0;
+    this.best.fill(0);
+  }
+}
+
+/** The terms with their worth, the rarest first; equal ones in the order of their letters, so that sums are made alike. */
+function weigh(segments: readonly Segment[], terms: readonly IntentTerm[]): Weighed[] {
+  const live = segments.reduce((sum, segment) => sum + segment.live, 0);
+  const weighed = terms.map((term) => {
+    const frequency = segments.reduce((sum, segment) => sum + segment.frequency(term.term), 0);
+    const idf = Math.log(1 + (live - frequency + 0.5) / (frequency + 0.5));
+    return { ...term, worth: term.weight * idf * (SCORING.k1 + 1) };
+  });
+  return weighed.sort((a, b) => b.worth - a.worth || (a.term < b.term ? -1 : 1));
+}
+
+function exactlyNamed(
+  segments: readonly Segment[],
+  names: readonly string[],
+  accept: SearchOptions["accept"],
+): Map<string, Place> {
+  const exact = new Map<string, Place>();
+  const add = (segment: Segment, doc: number) => {
+    const tool = segment.tool(doc);
+    if (segment.gone[doc] === 1 || exact.size >= EXACT_MOST || (accept && !accept(tool))) return;
+    exact.set(tool.toolId, { segment, doc, raw: 0, toolId: tool.toolId });
+  };
+  for (const name of names) {
+    const key = nameKey(name);
+    for (const segment of segments) {
+      const byId = segment.find(name);
+      if (byId !== undefined) add(segment, byId);
+      for (const doc of segment.named(key)) add(segment, doc);
+    }
+  }
+  return exact;
+}
+
+interface Place {
+  readonly segment: Segment;
+  readonly doc: number;
+  readonly raw: number;
+  readonly toolId: string;
+}
+
+function better(a: Place, b: Place): number {
+  return b.raw - a.raw || (a.toolId < b.toolId ? -1 : a.toolId > b.toolId ? 1 : 0);
+}
+
+/** The best places seen so far, in a heap whose root is the worst of them. */
+class Top {
+  private readonly heap: Place[] = [];
+
+  constructor(private readonly limit: number) {}
+
+  /** A score below it has no chance. */
+  get least(): number {
+    return this.heap.length < this.limit ? 0 : (this.heap[0] as Place).raw;
+  }
+
+  wouldTake(place: Place): boolean {
+    return this.heap.length < this.limit || better(place, this.heap[0] as Place) < 0;
+  }
+
+  take(place: Place): void {
+    const { heap } = this;
+    if (heap.length < this.limit) {
+      heap.push(place);
+      this.rise(heap.length - 1);
+    } else {
+      heap[0] = place;
+      this.sink();
+    }
+  }
+
+  sorted(): Place[] {
+    return [...this.heap].sort(better);
+  }
+
+  private rise(from: number): void {
+    const { heap } = this;
+    let i = from;
+    while (i > 0) {
+      const parent = (i - 1) >> 1;
+      if (better(heap[i] as Place, heap[parent] as Place) <= 0) return;
+      this.swap(i, parent);
+      i = parent;
+    }
+  }
+
+  private sink(): void {
+    const { heap } = this;
+    let i = 0;
+    for (;;) {
+      let worst = i;
+      for (const child of [2 * i + 1, 2 * i + 2]) {
+        if (child < heap.length && better(heap[child] as Place, heap[worst] as Place) > 0) worst = child;
+      }
+      if (worst === i) return;
+      this.swap(i, worst);
+      i = worst;
+    }
+  }
+
+  private swap(a: number, b: number): void {
+    const { heap } = this;
+    [heap[a], heap[b]] = [heap[b] as Place, heap[a] as Place];
+  }
+}

@@ -1,0 +1,222 @@
+import { nameKey } from "./intent.js";
+import type { IndexedTool, Postings, PreparedTool, Segment, ServiceTable } from "./segment.js";
+
+/**
+ * The large segment: tools ascending by id, all numbers in typed arrays, in both directions (terms of a tool, tools of a
+ * term). Its arrays are never written again; only who is gone, and what that takes from the counts, is kept beside them.
+ */
+export class Snapshot implements Segment {
+  readonly gone: Uint8Array;
+  live: number;
+  liveLength: number;
+  private readonly frequencies: Uint32Array;
+
+  constructor(private readonly parts: SnapshotParts) {
+    this.gone = new Uint8Array(parts.tools.length);
+    this.live = parts.tools.length;
+    this.liveLength = parts.lengths.reduce((sum, length) => sum + length, 0);
+    this.frequencies = new Uint32Array(parts.termNames.length);
+    for (let t = 0; t < this.frequencies.length; t++) this.frequencies[t] = at(parts.termStart, t + 1) - at(parts.termStart, t);
+  }
+
+  get size(): number {
+    return this.parts.tools.length;
+  }
+
+  get lengths(): Uint32Array {
+    return this.parts.lengths;
+  }
+
+  get services(): Uint32Array {
+    return this.parts.services;
+  }
+
+  tool(doc: number): IndexedTool {
+    return this.parts.tools[doc] as IndexedTool;
+  }
+
+  frequency(term: string): number {
+    const number = this.parts.terms.get(term);
+    return number === undefined ? 0 : at(this.frequencies, number);
+  }
+
+  postings(term: string): Postings | undefined {
+    const number = this.parts.terms.get(term);
+    if (number === undefined) return undefined;
+    const { termDocs, termCounts, termStart } = this.parts;
+    return { docs: termDocs, counts: termCounts, from: at(termStart, number), to: at(termStart, number + 1) };
+  }
+
+  named(key: string): readonly number[] {
+    const found = this.parts.names.get(key);
+    return found === undefined ? NONE : typeof found === "number" ? [found] : found;
+  }
+
+  find(toolId: string): number | undefined {
+    const doc = this.parts.ids.get(toolId);
+    return doc === undefined || this.gone[doc] === 1 ? undefined : doc;
+  }
+
+  has(doc: number, term: string): boolean {
+    const number = this.parts.terms.get(term);
+    if (number === undefined) return false;
+    const { docStart, docTerms } = this.parts;
+    return docTerms.subarray(at(docStart, doc), at(docStart, doc + 1)).includes(number);
+  }
+
+  remove(doc: number): void {
+    if (this.gone[doc] === 1) return;
+    this.gone[doc] = 1;
+    this.live--;
+    this.liveLength -= at(this.lengths, doc);
+    const { docStart, docTerms } = this.parts;
+    for (let i = at(docStart, doc); i < at(docStart, doc + 1); i++) {
+      const term = at(docTerms, i);
+      this.frequencies[term] = at(this.frequencies, term) - 1;
+    }
+  }
+
+  /** The tool as it was prepared, for the next snapshot. */
+  prepared(doc: number): PreparedTool {
+    const { docStart, docTerms, docCounts, termNames } = this.parts;
+    const terms: string[] = [];
+    const counts: number[] = [];
+    for (let i = at(docStart, doc); i < at(docStart, doc + 1); i++) {
+      terms.push(termNames[at(docTerms, i)] as string);
+      counts.push(at(docCounts, i));
+    }
+    return { tool: this.tool(doc), terms, counts, length: at(this.lengths, doc) };
+  }
+
+  /** Bytes of the typed arrays. */
+  get arrayBytes(): number {
+    return Object.values(this.parts).reduce((sum, part) => sum + (ArrayBuffer.isView(part) ? part.byteLength : 0), 0);
+  }
+}
+
+interface SnapshotParts {
+  readonly tools: readonly IndexedTool[];
+  readonly ids: ReadonlyMap<string, number>;
+  readonly names: ReadonlyMap<string, number | number[]>;
+  readonly lengths: Uint32Array;
+  readonly services: Uint32Array;
+  readonly terms: ReadonlyMap<string, number>;
+  readonly termNames: readonly string[];
+  /** Terms of a tool: from docStart[d] to docStart[d + 1]. */
+  readonly docStart: Uint32Array;
+  readonly docTerms: Uint32Array;
+  readonly docCounts: Uint16Array;
+  /** Tools of a term: from termStart[t] to termStart[t + 1]. */
+  readonly termStart: Uint32Array;
+  readonly termDocs: Uint32Array;
+  readonly termCounts: Uint16Array;
+}
+
+/** Gathers tools, ascending by id, and turns their terms into postings; both can be done piece by piece. */
+export class SnapshotBuilder {
+  private readonly tools: IndexedTool[] = [];
+  private readonly ids = new Map<string, number>();
+  private readonly names = new Map<string, number | number[]>();
+  private readonly terms = new Map<string, number>();
+  private readonly termNames: string[] = [];
+  private readonly lengths: number[] = [];
+  private readonly services: number[] = [];
+  private readonly docStart: number[] = [0];
+  private docTerms = new Uint32Array(1024);
+  private docCounts = new Uint16Array(1024);
+  private used = 0;
+
+  constructor(private readonly table: ServiceTable) {}
+
+  add({ tool, terms, counts, length }: PreparedTool): void {
+    const doc = this.tools.length;
+    this.tools.push(tool);
+    this.ids.set(tool.toolId, doc);
+    this.addName(nameKey(tool.name), doc);
+    this.lengths.push(length);
+    this.services.push(this.table.numberOf(tool.serverId));
+    while (this.used + terms.length > this.docTerms.length) this.grow();
+    for (let i = 0; i < terms.length; i++) {
+      this.docTerms[this.used] = this.termNumber(terms[i] as string);
+      this.docCounts[this.used++] = counts[i] as number;
+    }
+    this.docStart.push(this.used);
+  }
+
+  /** Turns the terms of tools into the tools of terms; every yield is a place to pause. */
+  *finish(): Generator<void, Snapshot> {
+    const { used, docStart } = this;
+    const docTerms = this.docTerms.slice(0, used);
+    const docCounts = this.docCounts.slice(0, used);
+    yield;
+    const termStart = new Uint32Array(this.termNames.length + 1);
+    for (let i = 0; i < used; i++) {
+      const next = at(docTerms, i) + 1;
+      termStart[next] = at(termStart, next) + 1;
+      if (i % STEP === STEP - 1) yield;
+    }
+    for (let t = 0; t < this.termNames.length; t++) termStart[t + 1] = at(termStart, t + 1) + at(termStart, t);
+    yield;
+    const termDocs = new Uint32Array(used);
+    const termCounts = new Uint16Array(used);
+    const next = termStart.slice();
+    for (let doc = 0; doc < this.tools.length; doc++) {
+      for (let i = docStart[doc] as number; i < (docStart[doc + 1] as number); i++) {
+        const term = at(docTerms, i);
+        const place = at(next, term);
+        next[term] = place + 1;
+        termDocs[place] = doc;
+        termCounts[place] = at(docCounts, i);
+      }
+      if (doc % DOCS === DOCS - 1) yield;
+    }
+    return new Snapshot({
+      tools: this.tools,
+      ids: this.ids,
+      names: this.names,
+      lengths: Uint32Array.from(this.lengths),
+      services: Uint32Array.from(this.services),
+      terms: this.terms,
+      termNames: this.termNames,
+      docStart: Uint32Array.from(docStart),
+      docTerms,
+      docCounts,
+      termStart,
+      termDocs,
+      termCounts,
+    });
+  }
+
+  private termNumber(term: string): number {
+    const known = this.terms.get(term);
+    if (known !== undefined) return known;
+    this.terms.set(term, this.termNames.length);
+    return this.termNames.push(term) - 1;
+  }
+
+  private addName(key: string, doc: number): void {
+    const known = this.names.get(key);
+    if (known === undefined) this.names.set(key, doc);
+    else if (typeof known === "number") this.names.set(key, [known, doc]);
+    else known.push(doc);
+  }
+
+  private grow(): void {
+    const terms = new Uint32Array(this.docTerms.length * 2);
+    terms.set(this.docTerms);
+    this.docTerms = terms;
+    const counts = new Uint16Array(this.docCounts.length * 2);
+    counts.set(this.docCounts);
+    this.docCounts = counts;
+  }
+}
+
+/** Postings and tools between two places to pause: some tenths of a millisecond each. */
+const STEP = 100_000;
+const DOCS = 1_000;
+
+const NONE: readonly number[] = [];
+
+function at(array: Uint32Array | Uint16Array, i: number): number {
+  return array[i] as number;
+}
