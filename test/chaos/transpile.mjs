@@ -1,0 +1,47 @@
+/** Turns the TypeScript of this harness into files that Node runs, once, so that no child process needs a compiler. */
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import ts from "typescript";
+
+const FOLDERS = ["src", "test/chaos", "test/support", "test/validators"];
+
+/**
+ * Answers a folder that holds `test` and `src` as JavaScript, and `dist` as it is now: a build that goes on meanwhile must not
+ * change the replicas of a run. It lies under node_modules, where packages are found.
+ */
+export function prepare(root) {
+  const out = join(root, "node_modules/.cache", `toolcrib-chaos-${process.pid}`);
+  rmSync(out, { recursive: true, force: true });
+  for (const folder of FOLDERS) for (const file of typescriptIn(join(root, folder))) transpile(root, out, file);
+  cpSync(join(root, "dist"), join(out, "dist"), { recursive: true });
+  symlinkSync(join(root, "package.json"), join(out, "package.json"));
+  symlinkSync(join(root, "test/fixtures"), join(out, "test/fixtures"));
+  return out;
+}
+
+function typescriptIn(folder) {
+  if (!existsSync(folder)) return [];
+  const entries = readdirSync(folder, { withFileTypes: true, recursive: true });
+  const files = entries.filter((e) => e.isFile() && e.name.endsWith(".ts") && !e.name.endsWith(".test.ts"));
+  return files.map((e) => join(e.parentPath, e.name));
+}
+
+function transpile(root, out, file) {
+  const { outputText } = ts.transpileModule(readFileSync(file, "utf8"), {
+    fileName: file,
+    compilerOptions: { target: "ES2022", module: "ESNext", verbatimModuleSyntax: true, isolatedModules: true, inlineSourceMap: true },
+  });
+  const target = join(out, file.slice(root.length).replace(/\.ts$/, ".js"));
+  mkdirSync(dirname(target), { recursive: true });
+  writeFileSync(`${target}.new`, outputText);
+  renameSync(`${target}.new`, target);
+}
+
+/** Whether anything in `src` is newer than the last build. */
+export function isStale(root) {
+  const stamp = join(root, "dist/.built");
+  if (!existsSync(stamp)) return true;
+  const built = statSync(stamp).mtimeMs;
+  const entries = readdirSync(join(root, "src"), { withFileTypes: true, recursive: true });
+  return entries.some((e) => e.isFile() && statSync(join(e.parentPath, e.name)).mtimeMs > built);
+}
