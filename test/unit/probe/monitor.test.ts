@@ -265,6 +265,22 @@ describe("a holder", () => {
     expect(s.availabilities().at(-1)).toBe("unavailable");
   });
 
+  it("that slept through a trial does not dial at once: the breaker is open again", async () => {
+    const b = bench();
+    b.down.add(1);
+    const s = b.server("srv", [1], { conditions: EVER_SEEN });
+    await b.clock.advance(4_100);
+    expect(s.availabilities()).toEqual(["available", "unavailable"]);
+    const before = b.probed(1);
+    const { sleep } = b.clock;
+    b.upstream.look = () => "silence";
+    b.clock.sleep = (ms, signal) => sleep.call(b.clock, ms === 5_000 ? 14_000 : ms, signal);
+    await b.clock.advance(6_000);
+    expect(b.probed(1)).toBe(before + 1);
+    await b.clock.advance(15_000);
+    expect(b.probed(1)).toBe(before + 1);
+  });
+
   it("goes on looking after a look that broke inside the registry", async () => {
     const b = bench();
     const s = b.server("srv", [1]);
@@ -333,6 +349,19 @@ describe("ten servers that stop answering at once", () => {
     await b.clock.advance(60_000);
     expect(b.panic.state).toBeUndefined();
     expect(b.servers[8]?.availabilities()).toEqual(["available", "unavailable"]);
+  });
+
+  it("those that may not be dialled are no sign against it either", async () => {
+    const b = bench();
+    const servers = Array.from({ length: 12 }, (_, i) => b.server(`srv-${i}`, [i + 1], { conditions: EVER_SEEN }));
+    await b.clock.advance(60_000);
+    b.upstream.look = (url) => (Number(new URL(url).port) > 6 ? new UpstreamError("credential", "no such credential") : undefined);
+    await b.clock.advance(30_000);
+    const before = servers.slice(0, 6).map((s) => s.availabilities().length);
+    b.upstream.look = (url) => (Number(new URL(url).port) > 6 ? new UpstreamError("credential", "no such credential") : refused());
+    await b.clock.advance(60_000);
+    expect(b.panic.state).toMatchObject({ bad: 6, servers: 6 });
+    expect(servers.slice(0, 6).map((s) => s.availabilities().length)).toEqual(before);
   });
 
   it("each with two instances: not one instance is called down on the word of one that nobody asked since", async () => {
