@@ -1,6 +1,7 @@
 /** Commands of readers: lists, definitions and watches; and what breaks a history under them. */
 import fc from "fast-check";
 import { expect } from "vitest";
+import { parseRevision } from "../../src/domain/revision.js";
 import { Availability } from "../../src/gen/toolcrib/v1/stub_pb.js";
 import type { Client } from "../validators/client.js";
 import type { Step } from "./commands.js";
@@ -105,7 +106,7 @@ function heads(clients: readonly Client[]) {
 /** The store loses everything. Registrants hear of it at their next renewal, and standing servers come back by themselves. */
 export class Lose implements Step {
   // A store without a commit has nothing to lose, and nobody could tell.
-  check = (model: Readonly<Model>): boolean => model.revision !== "";
+  check = (model: Readonly<Model>): boolean => (parseRevision(model.revision)?.revision ?? 0) > 0;
   async run(model: Model, real: Real): Promise<void> {
     const { ground } = real;
     if (!ground.lose) return;

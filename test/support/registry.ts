@@ -136,7 +136,7 @@ const loaded = loadPackageDefinition(
 
 const { RegistryService, AdminService } = loaded.toolcrib.v1;
 
-type Call = (request: object, ...rest: unknown[]) => unknown;
+const asIs = (bytes: Buffer): Buffer => bytes;
 
 /** How a unary method of either service is called: `isolateServer` → `/toolcrib.v1.AdminService/IsolateServer`. */
 export function methodOf(name: string) {
@@ -146,15 +146,25 @@ export function methodOf(name: string) {
   return found;
 }
 
+/** Hears the bytes of what a client asks and gets. */
+export interface Tap {
+  call(method: string, request: Uint8Array): { answered(answer: Uint8Array): void; failed(error: unknown): void };
+  watch(request: Uint8Array): { message(bytes: Uint8Array): void; failed(error: unknown): void; left(): void };
+}
+
 /** One method name → call; answers are plain objects as proto-loader makes them. */
 export class RemoteRegistry {
+  /** Makes the tap of each new client, by the address of its registry. */
+  static tapped: ((address: string) => Tap) | undefined;
   readonly client: Client;
+  readonly #tap: Tap | undefined;
 
   /** Closed when the test ends; with `keep` the caller closes `client`. */
   constructor(address: string, keep = false) {
     // A connection of its own, as between processes; grpc-js would share one among all clients of an address.
     const options = { "grpc.use_local_subchannel_pool": 1 };
     this.client = new RegistryService(address, credentials.createInsecure(), options);
+    this.#tap = RemoteRegistry.tapped?.(address);
     if (!keep) onTestFinished(() => this.client.close());
   }
 
@@ -162,10 +172,16 @@ export class RemoteRegistry {
   call(method: string, request: object = {}, deadlineMs = 15_000, metadata?: Metadata): Promise<any> {
     const { path, requestSerialize, responseDeserialize } = methodOf(method);
     return new Promise((resolve, reject) => {
-      const done = (error: ServiceError | null, answer: unknown) => (error ? reject(error) : resolve(answer));
+      const bytes = requestSerialize(request);
+      const ear = this.#tap?.call(method, bytes);
+      const done = (error: ServiceError | null, answer: Buffer | undefined) => {
+        if (error) ear?.failed(error);
+        else if (answer) ear?.answered(answer);
+        return error ? reject(error) : resolve(responseDeserialize(answer as Buffer));
+      };
       const options = { deadline: Date.now() + deadlineMs };
       const sent = metadata ?? new Metadata();
-      this.client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, sent, options, done);
+      this.client.makeUnaryRequest(path, asIs, asIs, bytes, sent, options, done);
     });
   }
 
@@ -181,9 +197,16 @@ export class RemoteRegistry {
   }
 
   watch(request: object = {}, metadata?: Metadata): RemoteWatch {
-    const open = (this.client as unknown as Record<string, Call>)["watch"] as Call;
-    const call = metadata ? open.call(this.client, request, metadata) : open.call(this.client, request);
-    return new RemoteWatch(call as ClientReadableStream<unknown>);
+    const { path, requestSerialize, responseDeserialize } = methodOf("watch");
+    const bytes = requestSerialize(request);
+    const ear = this.#tap?.watch(bytes);
+    const read = (message: Buffer): unknown => {
+      ear?.message(message);
+      return responseDeserialize(message);
+    };
+    const call = this.client.makeServerStreamRequest(path, asIs, read, bytes, metadata ?? new Metadata());
+    call.on("error", (error) => ear?.failed(error));
+    return new RemoteWatch(call, () => ear?.left());
   }
 }
 
@@ -196,7 +219,10 @@ export class RemoteWatch {
   token = "";
   error: ServiceError | undefined;
 
-  constructor(readonly stream: ClientReadableStream<unknown>) {
+  constructor(
+    readonly stream: ClientReadableStream<unknown>,
+    private readonly onCancel: () => void = () => undefined,
+  ) {
     stream.on("data", (m: any) => this.#take(m));
     stream.on("error", (error: ServiceError) => void (this.error = error));
     onTestFinished(() => this.stream.cancel());
@@ -226,6 +252,7 @@ export class RemoteWatch {
   }
 
   cancel(): void {
+    this.onCancel();
     this.stream.cancel();
   }
 }
