@@ -19,6 +19,7 @@ export class Endpoint {
   #illness: Illness | undefined;
   #well: (() => void) | undefined;
   #server: WireServer | undefined;
+  #url = "";
 
   private constructor(
     private readonly tape: Tape,
@@ -41,13 +42,13 @@ export class Endpoint {
     server.http.listen(0, "127.0.0.1");
     await once(server.http, "listening");
     endpoint.#server = server;
+    endpoint.#url = `http://127.0.0.1:${(server.http.address() as AddressInfo).port}/mcp`;
     endpoint.#answering();
     return endpoint;
   }
 
   get url(): string {
-    const { port } = this.#server?.http.address() as AddressInfo;
-    return `http://127.0.0.1:${port}/mcp`;
+    return this.#url;
   }
 
   serve(tools: readonly string[]): void {
