@@ -46,10 +46,10 @@ export function subjectOf(event: SeenEvent): string {
 
 /**
  * Whether an event that was told under one filter must be told under another. No says nothing: a tool that left may have had other
- * tags, and what an availability means to a filter is not seen from outside.
+ * tags, and under a filter on availability tools come and go that did not change at all.
  */
-export function concerns(filter: Filter, event: SeenEvent): boolean {
-  if (event.toolId === "" || filter.availability !== undefined) return false;
+export function concerns(filter: Filter, event: SeenEvent, toldUnder: Filter): boolean {
+  if (event.toolId === "" || filter.availability !== undefined || toldUnder.availability !== undefined) return false;
   if (filter.serverIds.length > 0 && !filter.serverIds.includes(event.serverId)) return false;
   if (!(splitToolId(event.toolId)?.toolName ?? "").startsWith(filter.namePrefix)) return false;
   if (filter.tagsAny.length === 0 && filter.tagsAll.length === 0) return true;
@@ -65,7 +65,7 @@ export function owed(revision: KnownRevision, stream: Stream): Map<string, Telli
     for (const telling of tellings) {
       if (telling.stream === stream) continue;
       for (const event of telling.step.events) {
-        if (hash === stream.hash || concerns(stream.watch.filter, event)) out.set(subjectOf(event), telling);
+        if (hash === stream.hash || concerns(stream.watch.filter, event, telling.stream.watch.filter)) out.set(subjectOf(event), telling);
       }
     }
   }

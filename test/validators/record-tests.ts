@@ -8,16 +8,23 @@ import { type Promised, verdict } from "./validators.js";
 /** For the clients that tests make of the registries that they start. Answers the recorder of the test that runs. */
 export function judgeEach(promises: readonly Promised[], facts: Partial<Facts> = {}): () => Recorder {
   let recorder = new Recorder(facts);
+  let clients = 0;
   beforeEach(() => {
     const current = new Recorder(facts);
     recorder = current;
-    RemoteRegistry.tapped = (address) => current.tap(address);
+    clients = 0;
+    RemoteRegistry.tapped = (address) => {
+      clients++;
+      return current.tap(address);
+    };
   });
   afterEach(({ task }) => {
     RemoteRegistry.tapped = undefined;
     // A test that failed has said so already.
     if (task.result?.state === "fail") return;
-    expect(verdict(recorder.history(), promises), "promises, as the clients saw them").toEqual([]);
+    const history = recorder.history();
+    if (clients > 0) expect(history.items.length, "what was recorded").toBeGreaterThan(0);
+    expect(verdict(history, promises), "promises, as the clients saw them").toEqual([]);
   });
   return () => recorder;
 }
