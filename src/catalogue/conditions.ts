@@ -158,13 +158,18 @@ function instancesAfter(instances: ServerHeader["instances"], seen: ReadonlyMap<
   });
 }
 
-/** When the next trial is due moves on with every failed one, and is no news by itself. */
+/** A failed trial is told, because it moves the next one: replicas that do not look themselves tell callers when that is. */
 function samePublished(a: ServerHeader, b: ServerHeader): boolean {
   return (
     a.availability === b.availability &&
     a.breaker.kind === b.breaker.kind &&
+    attemptOf(a.breaker) === attemptOf(b.breaker) &&
     a.conditions.length === b.conditions.length &&
     a.conditions.every((c, i) => c.status === b.conditions[i]?.status && c.reason === b.conditions[i]?.reason) &&
     a.instances.every((instance, i) => instance.availability === b.instances[i]?.availability)
   );
+}
+
+function attemptOf(breaker: PublishedBreaker): number {
+  return breaker.kind === "open" ? breaker.attempt : 0;
 }
