@@ -41,7 +41,8 @@ export function createNotices(registry: () => Registry, panic: Panic, clock: Clo
   function healing(namespace: string): Notice[] {
     const partition = registry().partitionOf(namespace);
     if (partition.state.kind !== "growing") return [];
-    const sinceMs = clock.now() - (clock.monotonic() - (partition.chainBrokenAtMs ?? clock.monotonic()));
+    // The monotonic clock counts fractions, which a time on the wire cannot have.
+    const sinceMs = Math.round(clock.now() - (clock.monotonic() - (partition.chainBrokenAtMs ?? clock.monotonic())));
     const message = "the log broke: the last catalogue goes on being served, without tokens, until its servers have registered again";
     return [{ kind: "healing", message, sinceMs }];
   }

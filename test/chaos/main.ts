@@ -80,7 +80,7 @@ async function run(world: World, options: ChaosOptions, plan: readonly PlannedFa
   await world.stop();
   const history = await merged(world.tapes, factsOf(), endMs);
   const judged = judge(history);
-  found.push(...judged.flatMap((j) => j.violations));
+  found.push(...judged.flatMap((j) => j.violations), ...internal(history));
   return report(world, options, { clocks, done, followers, history, judged, found });
 }
 
@@ -127,6 +127,14 @@ async function inflict(world: World, plan: readonly PlannedFault[], totalMs: num
   current = -1;
   await watching;
   return done;
+}
+
+/** INTERNAL is for bugs alone, whatever is done to the world. */
+function internal({ items }: History): Violation[] {
+  return items.flatMap((item) => {
+    if (!("outcome" in item) || item.outcome.kind !== "error" || item.outcome.reason !== "INTERNAL") return [];
+    return [{ promise: "errors", text: `errors: ${item.kind} at replica ${item.replica} failed with INTERNAL: ${item.outcome.message}` }];
+  });
 }
 
 interface Judged {

@@ -3,6 +3,7 @@
  * those of the machine's monotonic clock, so parts of several processes can be put in order.
  */
 import { closeSync, openSync, writeSync } from "node:fs";
+import { type ServiceError, status } from "@grpc/grpc-js";
 import { RegistryError } from "../../src/client/index.js";
 import { decodeCall, decodeMessage, decodeWatch } from "../validators/decode.js";
 import type { AnyCall, FaultDone, Item, Moment, Outcome } from "../validators/history.js";
@@ -139,5 +140,8 @@ function failure(error: unknown): Failure {
   if (error instanceof RegistryError) {
     return { reason: error.reason || error.code, cause: error.metadata["cause"] ?? "", message: error.message };
   }
-  return failureOf(error);
+  const failed = failureOf(error);
+  // Not the registry's own words: the network's, or this side's deadline.
+  const code = /^code (\d+)$/.exec(failed.reason)?.[1];
+  return code === undefined ? failed : { ...failed, reason: status[Number(code) as ServiceError["code"]] ?? failed.reason };
 }
