@@ -1,9 +1,10 @@
 /**
  * How much a replica takes on, by how late its event loop is.
  *
- * Once a second the median delay of the loop is looked at: half of all ticks in that second were at least this late. It is
- * a median because one long tick (a garbage collection, one 4 MiB Register, a process that was stopped) may be as late as it
- * likes and still be one tick among many; when the median is late, every call waits, and that is what has to end.
+ * Once a second the turns of the loop are looked at: half of that second was spent in turns at least this long, so a call that comes at
+ * any moment waits about that long before anybody hears of it. It is a median, because what was worse than half of the time is
+ * no fault of a load: a garbage collection, one large Register. It is one of time and not of turns, because a loop that spends a
+ * second in each Register and has ten quick turns between two of them is late, though nearly all of its turns are quick.
  *
  * What is shed first is what costs most and can wait longest. Never shed: renewals and deregistrations (a lost lease makes
  * more work than it saves), reads from memory, health, and what operators ask for.
@@ -17,23 +18,38 @@ export type Sheddable = (typeof SHEDDABLE)[number];
 export type OverloadLevel = 0 | 1 | 2 | 3;
 
 /**
- * Median delay in ms at which each level begins.
- * 100 ms: reads in memory take under 1 ms, so a call now waits a hundred times as long as it works; a Register is the largest
- * message and the longest piece of work there is, and its sender retries by itself.
- * 250 ms: longer than a caller waits for a definition by default (LIMITS.loadCallerMs), so a load would be refused anyway.
- * 500 ms: a new watch is sent the whole list, the most that one call can ask for; but a watcher that is not let in knows nothing, so
- * this comes last, while a shortest lease of 10 s still has time for six renewals.
+ * Lateness in ms at which each level begins.
+ * 200 ms: reads in memory take under 1 ms, and now a caller has waited as long as it waits for a definition by default
+ * (LIMITS.loadCallerMs) before it is heard at all. A Register is the largest message and the longest work there is, and its sender retries
+ * by itself. Less than this is what neighbours on a shared processor do to a replica that has little to do.
+ * 400 and 800 ms: what was refused until now is not enough. A new watch is sent the whole list, the most that one call can ask for;
+ * but a watcher that is not let in knows nothing, so this comes last, while a shortest lease of 10 s still has time for several renewals.
  */
-export const OVERLOAD_MS = [100, 250, 500] as const;
+export const OVERLOAD_MS = [200, 400, 800] as const;
 
 /** Windows of one second that must agree before more is refused: one alone may be a start, a large listing, a compaction. */
 export const RISE_WINDOWS = 2;
 /**
- * Windows in a row below half of the level's delay before one level less is refused. Longer than the rise, and at half the
- * delay, because shedding itself makes the loop faster: falling as soon as it did would let everybody in who waits, again and again.
+ * Windows in a row below half of the level's lateness before one level less is refused. Longer than the rise, and at half the
+ * lateness, because shedding itself makes the loop faster: falling as soon as it did would let everybody in who waits, again and again.
  */
 export const FALL_WINDOWS = 3;
 const FALL_SHARE = 0.5;
+
+/**
+ * The length of a turn such that half of the time went by in turns at least as long, less `paceMs`, the time from tick to tick of a loop
+ * that has nothing to do. 0 without any turn.
+ */
+export function latenessOf(turnsMs: readonly number[], paceMs: number): number {
+  const sorted = [...turnsMs].sort((a, b) => b - a);
+  const half = sorted.reduce((sum, ms) => sum + ms, 0) / 2;
+  let passed = 0;
+  for (const ms of sorted) {
+    passed += ms;
+    if (passed >= half) return Math.max(0, ms - paceMs);
+  }
+  return 0;
+}
 
 export interface Overload {
   readonly level: OverloadLevel;
@@ -45,15 +61,15 @@ export interface Overload {
 
 export const CALM: Overload = Object.freeze({ level: 0, rising: [], falling: 0 });
 
-/** After a window with this median delay. Rises to what all windows of the rise agree on, falls by one level at a time. */
-export function overloadAfter(before: Overload, medianDelayMs: number): Overload {
-  const asked = levelAt(medianDelayMs);
+/** After a window of this lateness. Rises to what all windows of the rise agree on, falls by one level at a time. */
+export function overloadAfter(before: Overload, latenessMs: number): Overload {
+  const asked = levelAt(latenessMs);
   if (asked > before.level) {
     const rising = [...before.rising, asked];
     if (rising.length < RISE_WINDOWS) return { level: before.level, rising, falling: 0 };
     return { level: Math.min(...rising) as OverloadLevel, rising: [], falling: 0 };
   }
-  const calmer = before.level > 0 && medianDelayMs < (OVERLOAD_MS[before.level - 1] as number) * FALL_SHARE;
+  const calmer = before.level > 0 && latenessMs < (OVERLOAD_MS[before.level - 1] as number) * FALL_SHARE;
   if (!calmer) return { level: before.level, rising: [], falling: 0 };
   const falling = before.falling + 1;
   if (falling < FALL_WINDOWS) return { level: before.level, rising: [], falling };
@@ -64,6 +80,6 @@ export function isShed(level: OverloadLevel, what: Sheddable): boolean {
   return SHEDDABLE.indexOf(what) < level;
 }
 
-function levelAt(delayMs: number): OverloadLevel {
-  return OVERLOAD_MS.filter((ms) => delayMs > ms).length as OverloadLevel;
+function levelAt(latenessMs: number): OverloadLevel {
+  return OVERLOAD_MS.filter((ms) => latenessMs > ms).length as OverloadLevel;
 }

@@ -1,12 +1,13 @@
 /** How late the event loop is, once a second, and what follows from it for how much this replica takes on. */
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 import type { Clock, Logger } from "../catalogue/ports.js";
-import { CALM, type Overload, type OverloadLevel, overloadAfter, SHEDDABLE } from "../domain/overload.js";
+import { CALM, latenessOf, type Overload, type OverloadLevel, overloadAfter, SHEDDABLE } from "../domain/overload.js";
 
 /** One look, and so one window of the overload machine. */
 const WINDOW_MS = 1_000;
-/** Between two ticks that are timed: a hundred a second cost nothing, and a median of fewer would be coarse. */
+/** Between two ticks that are timed: a hundred a second cost nothing, and fewer would be coarse. */
 const TICK_MS = 10;
+const PERCENT = Array.from({ length: 100 }, (_, i) => i + 1);
 
 export interface Load {
   readonly level: OverloadLevel;
@@ -17,13 +18,13 @@ export interface LoadDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly onLevel: (level: OverloadLevel) => void;
-  /** Median delay of the last window, ms; by default the process's own. */
+  /** By default the process's own. */
   readonly delay?: DelaySource;
 }
 
 export interface DelaySource {
-  /** Median delay since the last call, ms. */
-  median(): number;
+  /** As `latenessOf`, since the last call. */
+  lateness(): number;
   stop(): void;
 }
 
@@ -32,11 +33,11 @@ export function eventLoopDelay(): DelaySource {
   const histogram: IntervalHistogram = monitorEventLoopDelay({ resolution: TICK_MS });
   histogram.enable();
   return {
-    median() {
-      // Times are from tick to tick, so what is late is what is beyond the pace. Without a tick there is nothing to tell.
-      const ms = histogram.count === 0 ? 0 : histogram.percentile(50) / 1e6 - TICK_MS;
+    lateness() {
+      // Turns as the histogram remembers them, one for each hundredth of all ticks: more than there are in a late window.
+      const turns = histogram.count === 0 ? [] : PERCENT.map((p) => histogram.percentile(p) / 1e6);
       histogram.reset();
-      return Math.max(0, ms);
+      return latenessOf(turns, TICK_MS);
     },
     stop: () => void histogram.disable(),
   };
@@ -46,12 +47,12 @@ export function watchLoad({ clock, logger, onLevel, delay = eventLoopDelay() }: 
   const stop = new AbortController();
   let state: Overload = CALM;
   const look = (): void => {
-    const medianMs = delay.median();
+    const latenessMs = delay.lateness();
     const { level } = state;
-    state = overloadAfter(state, medianMs);
+    state = overloadAfter(state, latenessMs);
     if (state.level === level) return;
     onLevel(state.level);
-    const facts = { level: state.level, median_delay_ms: Math.round(medianMs), shed: SHEDDABLE.slice(0, state.level) };
+    const facts = { overload: state.level, late_ms: Math.round(latenessMs), shed: SHEDDABLE.slice(0, state.level) };
     if (state.level > level) logger.warn(facts, "this replica has too much to do and refuses more");
     else logger.info(facts, "this replica has less to do and takes on more again");
   };
