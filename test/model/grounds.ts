@@ -12,7 +12,7 @@ import { FakeClock, SeededRandom } from "../support/fake-clock.js";
 import type { TestRedis } from "../support/redis.js";
 import { realClock, silentLogger } from "../support/upstream.js";
 import { Recorder } from "../validators/recorder.js";
-import { Site } from "../validators/site.js";
+import { type Broken, Site } from "../validators/site.js";
 import { SwitchedStore } from "../validators/switched-store.js";
 import type { Client } from "../validators/client.js";
 import { type Ground, type OpenGround, RING, WINDOW } from "./ground.js";
@@ -33,14 +33,17 @@ function driving(clock: FakeClock, breathe: () => Promise<unknown>) {
   };
 }
 
-export const openMemoryGround: OpenGround = async () => {
+export const openMemoryGround: OpenGround = () => memoryGround({});
+
+/** `broken` are parts of its second replica. */
+export async function memoryGround(broken: Broken): Promise<Ground> {
   const clock = new FakeClock();
   const random = new SeededRandom(7);
   const recorder = new Recorder(FACTS, () => clock.monotonic());
   const fresh = (): Store => new MemoryStore(clock, random, { window: WINDOW });
   const store = new SwitchedStore(fresh(), fresh);
   const site = new Site({ clock, random, recorder, ring: RING, drive: driving(clock, async () => undefined) });
-  const clients = ["a", "b"].map((name) => site.replica(name, store.attach()));
+  const clients = [site.replica("a", store.attach()), site.replica("b", store.attach(), broken)];
   await clock.advance(20);
   return {
     recorder,
@@ -63,7 +66,7 @@ export const openMemoryGround: OpenGround = async () => {
       await stopped;
     },
   };
-};
+}
 
 /** One replica, as the folder belongs to one process. */
 export const openEmbeddedGround: OpenGround = async () => {

@@ -275,9 +275,23 @@ export function fromJsonLines(text: string): History {
   return { facts: first.facts, end: first.end, items };
 }
 
-/** All items of one kind. */
+const kinds = new WeakMap<History, ReadonlyMap<string, readonly Item[]>>();
+
+/** All items of one kind, in a list of the caller's own. Long histories are asked for this again and again. */
 export function only<K extends Item["kind"]>(history: History, kind: K): Extract<Item, { kind: K }>[] {
-  return history.items.filter((item): item is Extract<Item, { kind: K }> => item.kind === kind);
+  const known = kinds.get(history) ?? byKind(history);
+  kinds.set(history, known);
+  return [...(known.get(kind) ?? [])] as Extract<Item, { kind: K }>[];
+}
+
+function byKind({ items }: History): Map<string, Item[]> {
+  const out = new Map<string, Item[]>();
+  for (const item of items) {
+    const list = out.get(item.kind);
+    if (list) list.push(item);
+    else out.set(item.kind, [item]);
+  }
+  return out;
 }
 
 /** One broken promise. */

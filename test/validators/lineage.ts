@@ -11,9 +11,13 @@ export function keyOf({ partition, revision, chain }: Position): string {
 }
 
 export class Lineage {
-  /** Place → places that somebody saw directly before it. */
-  readonly #before = new Map<string, Set<string>>();
-  readonly #ancestors = new Map<string, ReadonlySet<string>>();
+  /** Places by key, in the order in which they were first met. */
+  readonly #index = new Map<string, number>();
+  readonly #keys: string[] = [];
+  /** Of each place, those that somebody saw directly before it. */
+  readonly #before: Set<number>[] = [];
+  /** Of each place that was asked for, one bit for every place before it: a long history has too many pairs for sets. */
+  readonly #ancestors = new Map<number, Uint32Array>();
   readonly #byNumber: boolean;
 
   constructor(history: History) {
@@ -22,7 +26,7 @@ export class Lineage {
       let last = resumed;
       for (const { position } of steps) {
         // Out of order is another validator's business, and proves nothing here.
-        if (last && position.revision > last.revision) this.#edge(last, position);
+        if (last && position.revision > last.revision) this.#before[this.#place(position)]?.add(this.#place(last));
         last = position;
       }
     }
@@ -31,8 +35,9 @@ export class Lineage {
   /** Whether `a` is `b` or is known to be before it. */
   upTo(a: Position, b: Position): boolean {
     if (a.partition !== b.partition || a.revision > b.revision) return false;
-    if (this.#byNumber) return true;
-    return keyOf(a) === keyOf(b) || this.ancestorsOf(b).has(keyOf(a));
+    if (this.#byNumber || keyOf(a) === keyOf(b)) return true;
+    const [earlier, later] = [this.#index.get(keyOf(a)), this.#index.get(keyOf(b))];
+    return earlier !== undefined && later !== undefined && has(this.#ancestorsOf(later), earlier);
   }
 
   /** Whether `a` is known to be before `b`. */
@@ -41,29 +46,51 @@ export class Lineage {
   }
 
   /** Keys of all places that were seen before this one, directly or not. */
-  ancestorsOf(place: Position): ReadonlySet<string> {
-    const key = keyOf(place);
-    const known = this.#ancestors.get(key);
-    if (known) return known;
-    const found = new Set<string>();
-    const open = [key];
-    for (let next = open.pop(); next !== undefined; next = open.pop()) {
-      for (const earlier of this.#before.get(next) ?? []) {
-        if (found.has(earlier)) continue;
-        found.add(earlier);
-        open.push(earlier);
-      }
-    }
-    this.#ancestors.set(key, found);
-    return found;
+  *ancestorsOf(place: Position): Generator<string> {
+    const index = this.#index.get(keyOf(place));
+    if (index === undefined) return;
+    const found = this.#ancestorsOf(index);
+    for (const [i, key] of this.#keys.entries()) if (has(found, i)) yield key;
   }
 
-  #edge(from: Position, to: Position): void {
-    const key = keyOf(to);
-    const set = this.#before.get(key);
-    if (set) set.add(keyOf(from));
-    else this.#before.set(key, new Set([keyOf(from)]));
+  #ancestorsOf(place: number): Uint32Array {
+    // Ancestors first, without recursion: a history may be longer than the stack.
+    const open = [place];
+    for (let at = open.at(-1); at !== undefined; at = open.at(-1)) {
+      const parents = [...(this.#before[at] ?? [])];
+      const unknown = this.#ancestors.has(at) ? [] : parents.filter((p) => !this.#ancestors.has(p));
+      if (unknown.length > 0) {
+        open.push(...unknown);
+        continue;
+      }
+      open.pop();
+      if (!this.#ancestors.has(at)) this.#ancestors.set(at, this.#union(parents));
+    }
+    return this.#ancestors.get(place) as Uint32Array;
   }
+
+  #union(parents: readonly number[]): Uint32Array {
+    const bits = new Uint32Array(Math.ceil(this.#keys.length / 32));
+    for (const parent of parents) {
+      const theirs = this.#ancestors.get(parent) as Uint32Array;
+      for (let i = 0; i < bits.length; i++) bits[i] = (bits[i] ?? 0) | (theirs[i] ?? 0);
+      bits[parent >>> 5] = (bits[parent >>> 5] ?? 0) | (1 << (parent & 31));
+    }
+    return bits;
+  }
+
+  #place(position: Position): number {
+    const key = keyOf(position);
+    const known = this.#index.get(key);
+    if (known !== undefined) return known;
+    this.#index.set(key, this.#keys.length);
+    this.#before.push(new Set());
+    return this.#keys.push(key) - 1;
+  }
+}
+
+function has(bits: Uint32Array, index: number): boolean {
+  return ((bits[index >>> 5] ?? 0) & (1 << (index & 31))) !== 0;
 }
 
 const cache = new WeakMap<History, Lineage>();

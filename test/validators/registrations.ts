@@ -84,8 +84,16 @@ export function lostWithin(history: History, from: Moment, to: Moment): boolean 
   return losses.length === 0 || losses.some((f) => overlap({ from: f.from.n, to: f.to?.n }, { from: from.n, to: to.n }));
 }
 
+const leases = new WeakMap<History, ReadonlyMap<string, ReadonlySet<string>>>();
+
 /** Leases that each instance was given, by `namespace server_id instance_id`. */
-export function leasesByInstance(history: History): Map<string, Set<string>> {
+export function leasesByInstance(history: History): ReadonlyMap<string, ReadonlySet<string>> {
+  const known = leases.get(history) ?? leasesFrom(history);
+  leases.set(history, known);
+  return known;
+}
+
+function leasesFrom(history: History): Map<string, Set<string>> {
   const out = new Map<string, Set<string>>();
   for (const call of only(history, "register").filter(isAcknowledged)) {
     const key = instanceKey(call);

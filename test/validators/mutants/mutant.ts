@@ -21,23 +21,25 @@ type Write = (message: MessageInitShape<typeof WatchResponseSchema>) => void;
  * A hub whose watchers get what `make` makes of each message. One `make` a watcher; `nth` counts them from 0 in the order in
  * which they came.
  */
-export function hub(make: (nth: number, resumed: boolean) => (message: WatchResponse, write: Write) => void): Broken {
-  let watchers = 0;
+export function hub(make: (nth: number) => (message: WatchResponse, write: Write) => void): Broken {
   return {
-    api: (real) => ({
-      watch(input, sink) {
-        const change = make(watchers++, input.resumeToken !== "");
-        return real.watch(input, {
-          write(bytes) {
-            change(fromBinary(WatchResponseSchema, bytes), (message) => {
-              sink.write(toBinary(WatchResponseSchema, create(WatchResponseSchema, message)));
-            });
-            return true;
-          },
-          fail: (fault) => sink.fail(fault),
-        });
-      },
-    }),
+    api(real) {
+      let watchers = 0;
+      return {
+        watch(input, sink) {
+          const change = make(watchers++);
+          return real.watch(input, {
+            write(bytes) {
+              change(fromBinary(WatchResponseSchema, bytes), (message) => {
+                sink.write(toBinary(WatchResponseSchema, create(WatchResponseSchema, message)));
+              });
+              return true;
+            },
+            fail: (fault) => sink.fail(fault),
+          });
+        },
+      };
+    },
   };
 }
 
