@@ -93,9 +93,14 @@ export function decodeChange(bytes: Uint8Array): Change {
   };
 }
 
+/** A newer version of the registry wrote what this one does not read. The message is a sentence for the operator. */
+export class NewerFormatError extends Error {
+  override readonly name = "NewerFormatError";
+}
+
 function refuseNewer(format: number, what: string): void {
   if (format <= FORMAT) return;
-  throw new Error(
+  throw new NewerFormatError(
     `${what} is in format ${format}, and this version reads formats up to ${FORMAT}: a newer version of the registry uses this store, ` +
       "so upgrade this replica",
   );

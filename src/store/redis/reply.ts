@@ -1,5 +1,6 @@
 /** Replies of Redis as bytes, and their errors as faults. */
 import { Fault, storeUnavailable } from "../../domain/fault.js";
+import { NewerFormatError } from "../codec/storage.js";
 
 export type Reply = Buffer | number | null | Reply[];
 
@@ -61,7 +62,7 @@ const DENIED_IN_SCRIPT = /^ERR (The user executing the script can't|ACL failure 
  * wrong, which is a bug of this program.
  */
 export function faultOf(error: unknown): unknown {
-  if (error instanceof Fault) return error;
+  if (error instanceof Fault || error instanceof NewerFormatError) return error;
   if (!(error instanceof Error)) return storeUnavailable(error);
   if (error.name !== "ReplyError") return storeUnavailable(LOST.test(error.message) ? lost(error) : error);
   const word = /^[A-Z]+/.exec(error.message)?.[0] ?? "";
