@@ -50,6 +50,10 @@ export async function main(argv: readonly string[], root: string): Promise<numbe
   process.once("SIGTERM", () => void leave());
   try {
     return await run(world, options, plan, clock !== undefined);
+  } catch (error) {
+    console.error(error);
+    console.error(`the run itself failed, seed ${options.seed}; logs and tapes are in ${world.folder}`);
+    return 1;
   } finally {
     await world.stop();
   }

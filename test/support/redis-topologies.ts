@@ -225,8 +225,11 @@ export async function startCluster({ primaries = 3, replicas = 0 } = {}): Promis
       }
       const id = await idOf(to);
       // The new owner first: otherwise the old one would send its callers to a node that does not know yet.
-      for (const server of [to, from, ...servers.filter((s) => s !== to && s !== from)])
-        await server.admin.call("CLUSTER", "SETSLOT", slot, "NODE", id);
+      for (const server of [to, from, ...servers.filter((s) => s !== to && s !== from)]) {
+        // A replica hears of it from its primary.
+        const [role] = (await server.admin.call("ROLE")) as [string];
+        if (role === "master") await server.admin.call("CLUSTER", "SETSLOT", slot, "NODE", id);
+      }
     },
     async settled() {
       await eventually(

@@ -39,7 +39,7 @@ export function lease(history: History): Violation[] {
 
 function livesOf(history: History): Life[] {
   const registers = only(history, "register").filter(isAcknowledged).sort((a, b) => a.call.n - b.call.n);
-  const renews = only(history, "renew");
+  const renewals = renewalsOf(history);
   const byLease = new Map<string, Acknowledged[]>();
   for (const call of registers) {
     const { leaseId } = call.outcome.value;
@@ -48,12 +48,22 @@ function livesOf(history: History): Life[] {
   return [...byLease].map(([leaseId, calls]): Life => {
     const of = calls[0] as Acknowledged;
     const ttls = only(history, "register").filter((c) => instanceKey(c) === instanceKey(of) && c.ttlMs > 0);
-    const renewed = renews.flatMap(({ leaseIds, outcome, call, back }) => {
-      const state = outcome.kind === "ok" ? outcome.value.states[leaseIds.indexOf(leaseId)] : undefined;
-      return back && state && RENEWED.has(state) ? [{ call, back }] : [];
-    });
-    return { leaseId, of, ttlMs: Math.min(...ttls.map((c) => c.ttlMs)), touches: [...calls, ...renewed] };
+    return { leaseId, of, ttlMs: Math.min(...ttls.map((c) => c.ttlMs)), touches: [...calls, ...(renewals.get(leaseId) ?? [])] };
   });
+}
+
+/** Calls that renewed a lease, by lease. */
+function renewalsOf(history: History): Map<string, { readonly call: Moment; readonly back: Moment }[]> {
+  const out = new Map<string, { readonly call: Moment; readonly back: Moment }[]>();
+  for (const { leaseIds, outcome, call, back } of only(history, "renew")) {
+    for (const [i, leaseId] of leaseIds.entries()) {
+      if (outcome.kind !== "ok" || !back || !RENEWED.has(outcome.value.states[i] ?? "")) continue;
+      const known = out.get(leaseId);
+      if (known) known.push({ call, back });
+      else out.set(leaseId, [{ call, back }]);
+    }
+  }
+  return out;
 }
 
 /** The last touch because of which it surely lived at a moment; undefined when it need not have. */
@@ -81,6 +91,7 @@ function expired(history: History, lives: readonly Life[]): string[] {
   for (const stream of streamsOf(history)) {
     for (const { events, at, position } of stream.steps) {
       const servers = new Set(events.filter((e) => e.type === "EXPIRED").map((e) => e.serverId));
+      if (servers.size === 0) continue;
       for (const life of lives) {
         const granted = placeOf(life.of);
         if (life.of.namespace !== stream.watch.namespace || !servers.has(life.of.serverId)) continue;
@@ -106,8 +117,9 @@ function absent(history: History, lives: readonly Life[]): string[] {
     const listed = new Set(stubs.map((s) => s.toolId.slice(0, s.toolId.indexOf("/"))));
     for (const life of lives) {
       const { of } = life;
+      if (of.namespace !== first.namespace || listed.has(of.serverId)) continue;
       const granted = placeOf(of);
-      if (of.namespace !== first.namespace || listed.has(of.serverId) || !granted || !lineage.upTo(granted, place)) continue;
+      if (!granted || !lineage.upTo(granted, place)) continue;
       if (mayHaveNoTools(history, of, last.back)) continue;
       const touch = surelyLives(history, life, last.back);
       if (touch) out.push(`replica ${first.replica} lists nothing of it at ${shown(place)}, and the lease of ${told(life, touch, last.back)}`);
