@@ -178,7 +178,8 @@ function report(world: World, options: ChaosOptions, { clocks, done, followers, 
       return { kind, count: mine.length, healed: healed.length, healP50Ms: median(healed), healMaxMs: Math.max(0, ...healed) };
     }),
     heal: { measured: heals.length, overtaken: done.length - heals.length, p50Ms: median(heals), maxMs: Math.max(0, ...heals) },
-    longestWithoutWriteMs: Math.round(world.longestSilenceMs.write),
+    writesAway: { longestAtOneReplicaMs: Math.round(world.silence.oneMs), longestEverywhereMs: Math.round(world.silence.anyMs) },
+    largestReplicaMb: world.largestReplicaMb,
     ...figuresOf(history),
     verdicts: judged.map(({ promise, ms, violations }) => ({ promise, ms, violations: violations.length })),
     violations: found,
@@ -188,7 +189,9 @@ function report(world: World, options: ChaosOptions, { clocks, done, followers, 
   console.log(`\ncalls   ${Object.entries(figures.calls).map(([k, c]) => `${k} ${c.ok} ok, ${c.failed} failed`).join(" · ")}`);
   console.log(`watches ${JSON.stringify(figures.watches)}, ended ${JSON.stringify(figures.watchEnds)}, relists ${JSON.stringify(figures.relists)}`);
   console.log(`errors  ${JSON.stringify(figures.errors)}`);
-  console.log(`longest time without a taken write at one replica: ${seconds(figures.longestWithoutWriteMs)}`);
+  const { longestAtOneReplicaMs, longestEverywhereMs } = figures.writesAway;
+  console.log(`longest time without a write: ${seconds(longestAtOneReplicaMs)} at one replica, ${seconds(longestEverywhereMs)} everywhere`);
+  console.log(`largest replica: ${figures.largestReplicaMb} MiB; history: ${figures.items} items`);
   console.log(`heal p50 ${seconds(figures.heal.p50Ms)}, max ${seconds(figures.heal.maxMs)}\n`);
   console.log(table(judged.map(({ promise, ms, violations }) => [promise, violations.length === 0 ? "kept" : `BROKEN ${violations.length}x`, `${ms} ms`])));
   if (options.json !== "") writeFileSync(options.json, `${JSON.stringify(figures, undefined, 2)}\n`);

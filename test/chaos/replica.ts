@@ -1,7 +1,7 @@
 /** One replica of the registry: a real process that is killed, frozen, ended and started again at the same address. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, existsSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { sleep } from "./redis-side.js";
@@ -52,15 +52,21 @@ export class ReplicaProcess {
     return `127.0.0.1:${this.#grpc}`;
   }
 
-  get pid(): number {
-    return this.#child?.pid ?? 0;
+  /** Resident, MiB; 0 where there is no /proc. */
+  get memoryMb(): number {
+    try {
+      const text = readFileSync(`/proc/${this.#child?.pid ?? 0}/status`, "utf8");
+      return Math.round(Number(/VmRSS:\s+(\d+)/.exec(text)?.[1] ?? 0) / 1_024);
+    } catch {
+      return 0;
+    }
   }
 
   /** Started and ready. */
   async start(): Promise<void> {
     const { root, folder, name, store, partitions, clock } = this.#options;
     const args = [
-      ...["--max-semi-space-size=64", join(root, "dist/main.js"), "--store", store, "--partitions", String(partitions)],
+      ...["--max-semi-space-size=64", "--max-old-space-size=512", join(root, "dist/main.js"), "--store", store, "--partitions", String(partitions)],
       ...["--grpc-address", this.address, "--ops-address", `127.0.0.1:${this.#ops}`, "--http-address", "off"],
       // Short, so that health takes part in a run of minutes.
       ...["--data-dir", join(folder, `data-${name}`), "--probe-interval", "2000", "--probe-timeout", "1000"],

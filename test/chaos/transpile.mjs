@@ -10,13 +10,29 @@ const FOLDERS = ["src", "test/chaos", "test/support", "test/validators"];
  * change the replicas of a run. It lies under node_modules, where packages are found.
  */
 export function prepare(root) {
-  const out = join(root, "node_modules/.cache", `toolcrib-chaos-${process.pid}`);
-  rmSync(out, { recursive: true, force: true });
+  const cache = join(root, "node_modules/.cache");
+  const out = join(cache, `toolcrib-chaos-${process.pid}`);
+  mkdirSync(cache, { recursive: true });
+  for (const name of readdirSync(cache)) if (isLeft(name)) rmSync(join(cache, name), { recursive: true, force: true });
   for (const folder of FOLDERS) for (const file of typescriptIn(join(root, folder))) transpile(root, out, file);
   cpSync(join(root, "dist"), join(out, "dist"), { recursive: true });
   symlinkSync(join(root, "package.json"), join(out, "package.json"));
   symlinkSync(join(root, "test/fixtures"), join(out, "test/fixtures"));
   return out;
+}
+
+/** Of a run that was killed. */
+function isLeft(name) {
+  const pid = /^toolcrib-chaos-(\d+)$/.exec(name)?.[1];
+  return pid !== undefined && (Number(pid) === process.pid || !runs(Number(pid)));
+}
+
+function runs(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error.code === "EPERM";
+  }
 }
 
 function typescriptIn(folder) {

@@ -43,13 +43,17 @@ export class World {
   readonly units: Unit[] = [];
   readonly registrars: Child[] = [];
   readonly watchers: Child[] = [];
-  readonly longestSilenceMs = { write: 0 };
+  /** How long no canary was taken: by one replica, by any. */
+  readonly silence = { oneMs: 0, anyMs: 0 };
+  /** The most memory that a replica had, MiB. */
+  largestReplicaMb = 0;
   #redis: RedisSide | undefined;
   #namespaces: readonly string[] = [];
   #specs: ServerSpec[] = [];
   #beliefs = new Map<string, Belief>();
   #old: Child[] = [];
   #stopped = false;
+  #takenMs = 0;
   #calm = false;
   #births = 0;
 
@@ -224,8 +228,11 @@ export class World {
       );
       if (!taken) continue;
       const now = performance.now();
-      this.longestSilenceMs.write = Math.max(this.longestSilenceMs.write, now - last - CANARY_EVERY_MS);
+      this.silence.oneMs = Math.max(this.silence.oneMs, now - last - CANARY_EVERY_MS);
+      this.silence.anyMs = Math.max(this.silence.anyMs, this.#takenMs === 0 ? 0 : now - this.#takenMs);
       last = now;
+      this.#takenMs = now;
+      this.largestReplicaMb = Math.max(this.largestReplicaMb, unit.process.memoryMb);
       unit.canaries++;
       // A write that was asked for before a fault proves nothing about the time after it.
       unit.canaryMs = sentMs;
