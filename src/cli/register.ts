@@ -1,6 +1,7 @@
 import { Command, Option } from "commander";
 import type { RegistryConnection } from "../client/connection.js";
 import { type ProbeOptions, probeSettings } from "../client/probe.js";
+import { RegistryError } from "../client/registry-error.js";
 import type { RegisterResponse } from "../gen/toolcrib/v1/registry_service_pb.js";
 import { ConditionStatus, Transport } from "../gen/toolcrib/v1/server_pb.js";
 import type { Io } from "./io.js";
@@ -86,17 +87,33 @@ export function registerStanding(
   namespace: string,
   { probe, ...server }: StandingServer,
 ): Promise<RegisterResponse> {
-  return registry.register(
-    {
-      ...server,
-      tags: [...server.tags],
-      ...(probe && { probe: probeSettings(probe) }),
-      namespace,
-      retention: { case: "standing", value: true },
-      offer: { case: "introspect", value: {} },
-    },
-    { timeoutMs: LISTING_MS },
-  );
+  const request = {
+    ...server,
+    tags: [...server.tags],
+    ...(probe && { probe: probeSettings(probe) }),
+    namespace,
+    retention: { case: "standing", value: true } as const,
+    offer: { case: "introspect", value: {} } as const,
+  };
+  return whenTaken(() => registry.register(request, { timeoutMs: LISTING_MS }));
+}
+
+/** A busy registry says when to come back; whoever sits before a terminal need not do that by hand. */
+const TRIES = 5;
+const TURN_MS = 10_000;
+
+async function whenTaken<T>(ask: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (tries >= TRIES || !(error instanceof RegistryError)) throw error;
+      const { reason, retryAfterMs } = error;
+      const shortly = retryAfterMs !== undefined && retryAfterMs <= TURN_MS;
+      if (!shortly || (reason !== "OVERLOADED" && reason !== "QUOTA_EXCEEDED")) throw error;
+      await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
+    }
+  }
 }
 
 async function report(
