@@ -19,7 +19,8 @@ import {
 } from "./commands.js";
 import type { OpenGround } from "./ground.js";
 import { Model } from "./model.js";
-import { filterName, Leave, Load, Lose, Read, Reopen, Resume, Watch } from "./reading.js";
+import { Lose, Rewind, Save } from "./losing.js";
+import { filterName, Leave, Load, Read, Reopen, Resume, Watch } from "./reading.js";
 import { NAMESPACES, Real } from "./real.js";
 
 const replica = fc.nat(1);
@@ -48,6 +49,8 @@ const COMMANDS: fc.Arbitrary<Step>[] = [
   fc.nat(3).map((n) => new Leave(n)),
   fc.tuple(replica, fc.nat(3)).map((r) => new Resume(...r)),
   fc.constant(new Lose()),
+  fc.constant(new Save()),
+  fc.constant(new Rewind()),
   fc.constant(new Reopen()),
 ];
 

@@ -8,6 +8,8 @@ import { NAMESPACES, Real, reasonOf } from "./real.js";
 
 export type Step = AsyncCommand<Model, Real>;
 
+export const SERVERS = ["s1", "s2", "s1.x", "standing-1"] as const;
+
 const MORTAL_MS = 60_000;
 const LASTING_MS = 3_600_000;
 
@@ -272,7 +274,7 @@ export const named = (r: Named): Named => ({ replica: r.replica, namespace: r.na
 export const registering: fc.Arbitrary<Registering> = fc.record({
   replica: fc.nat(1),
   namespace: fc.constantFrom("", "", "tenant"),
-  serverId: fc.constantFrom("s1", "s2", "s1.x", "standing-1"),
+  serverId: fc.constantFrom(...SERVERS),
   instance: fc.constantFrom("instance-1", "instance-2"),
   mortal: fc.boolean(),
   // In name order, so that equal sets are written alike.

@@ -12,6 +12,8 @@ export interface Ground {
   until(holds: () => Promise<boolean>): Promise<boolean>;
   /** The store loses everything: another history begins. Undefined where that cannot be done in a process. */
   readonly lose: (() => Promise<void>) | undefined;
+  /** Remembers what the store holds now; the answer takes it back there, as a failover that loses acknowledged writes. */
+  readonly save: (() => Promise<() => Promise<void>>) | undefined;
   /** Stops, and starts again on what was kept. Undefined where nothing is kept. */
   readonly reopen: (() => Promise<void>) | undefined;
   close(): Promise<void>;

@@ -40,7 +40,11 @@ export async function memoryGround(broken: Broken): Promise<Ground> {
   const clock = new FakeClock();
   const random = new SeededRandom(7);
   const recorder = new Recorder(FACTS, () => clock.monotonic());
-  const fresh = (): Store => new MemoryStore(clock, random, { window: WINDOW });
+  let current: MemoryStore;
+  const fresh = (): MemoryStore => {
+    current = new MemoryStore(clock, random, { window: WINDOW });
+    return current;
+  };
   const store = new SwitchedStore(fresh(), fresh);
   const site = new Site({ clock, random, recorder, ring: RING, drive: driving(clock, async () => undefined) });
   const clients = [site.replica("a", store.attach()), site.replica("b", store.attach(), broken)];
@@ -58,6 +62,13 @@ export async function memoryGround(broken: Broken): Promise<Ground> {
     },
     async lose() {
       store.flush();
+    },
+    async save() {
+      const [engine] = current["engines"];
+      const saved = engine && structuredClone(engine.state);
+      return async () => {
+        if (engine && saved) engine["tables"] = structuredClone(saved);
+      };
     },
     reopen: undefined,
     async close() {
@@ -103,6 +114,7 @@ export const openEmbeddedGround: OpenGround = async () => {
       return false;
     },
     lose: undefined,
+    save: undefined,
     async reopen() {
       await stop();
       store = await open();
@@ -151,6 +163,16 @@ export function redisGround(redis: TestRedis): OpenGround {
       async lose() {
         const all = await keys();
         if (all.length > 0) await redis.admin.del(...all);
+      },
+      async save() {
+        const saved = await Promise.all((await keys()).map(async (key) => [key, await redis.admin.dumpBuffer(key)] as const));
+        return async () => {
+          const all = await keys();
+          const step = redis.admin.multi();
+          if (all.length > 0) step.del(...all);
+          for (const [key, bytes] of saved) if (bytes) step.restore(key, 0, bytes);
+          await step.exec();
+        };
       },
       reopen: undefined,
       async close() {

@@ -1,11 +1,9 @@
 /** Commands of readers: lists, definitions and watches; and what breaks a history under them. */
 import fc from "fast-check";
 import { expect } from "vitest";
-import { parseRevision } from "../../src/domain/revision.js";
 import { Availability } from "../../src/gen/toolcrib/v1/stub_pb.js";
-import type { Client } from "../validators/client.js";
 import type { Step } from "./commands.js";
-import { definition, definitions, type Model } from "./model.js";
+import { definition, type Model } from "./model.js";
 import { type FilterInit, NAMESPACES, type OpenWatch, type Real } from "./real.js";
 
 export const FILTERS: Readonly<Record<string, FilterInit>> = {
@@ -97,65 +95,6 @@ export class Resume implements Step {
     expect(watcher.failure.reason).toBe("RELIST_REQUIRED");
   }
   toString = (): string => `Resume watch ${this.nth} at ${"ab"[this.replica]}`;
-}
-
-function heads(clients: readonly Client[]) {
-  return Promise.all(clients.map((client) => client.call("listServers", {})));
-}
-
-/** The store loses everything. Registrants hear of it at their next renewal, and standing servers come back by themselves. */
-export class Lose implements Step {
-  // A store without a commit has nothing to lose, and nobody could tell.
-  check = (model: Readonly<Model>): boolean => (parseRevision(model.revision)?.revision ?? 0) > 0;
-  async run(model: Model, real: Real): Promise<void> {
-    const { ground } = real;
-    if (!ground.lose) return;
-    const { recorder } = ground;
-    recorder.facts = { ...recorder.facts, oneHistory: false };
-    const loss = recorder.fault("store-lost");
-    const before = await heads(ground.clients);
-    await ground.lose();
-    const noticed = async (): Promise<boolean> => {
-      const now = await heads(ground.clients);
-      return now.every(({ stale, revision }, i) => stale || revision !== before[i]?.revision);
-    };
-    expect(await ground.until(noticed)).toBe(true);
-    loss.end();
-    await this.#back(model, real);
-    real.leaveAll();
-  }
-
-  async #back(model: Model, real: Real): Promise<void> {
-    const { ground } = real;
-    for (const server of model.all) {
-      for (const instance of server.instances.filter((i) => i.ttlMs > 0)) {
-        const { id, set, ttlMs, requestId } = instance;
-        const { namespace, serverId } = server;
-        expect(await real.client(0).renew(instance.held, namespace), `${serverId} ${id}`).toBe("UNKNOWN_LEASE");
-        const held = await real.client(0).register(serverId, definitions(serverId, set), { namespace, instanceId: id, ttlMs, requestId });
-        model.ended.delete(instance.held.leaseId);
-        model.registered(namespace, serverId, { ...instance, held });
-        model.revision = held.revision;
-        real.believe(model, namespace, serverId);
-      }
-    }
-    // Tombstones went with everything else.
-    model.ended.clear();
-    const whole = async (): Promise<boolean> => {
-      for (const client of ground.clients) {
-        for (const namespace of NAMESPACES) {
-          const { stale } = await client.call("listServers", { namespace });
-          const ids = await client.list({ namespace });
-          if (stale || JSON.stringify(ids) !== JSON.stringify(model.ids(namespace))) return false;
-        }
-      }
-      return true;
-    };
-    expect(await ground.until(whole), "everybody is back after the store lost everything").toBe(true);
-    const { revision } = await real.client(0).call("listServers", {});
-    model.revision = revision;
-  }
-  toString = (): string => "Lose everything in the store";
 }
 
 /** Stops and starts again: what was acknowledged is there. */

@@ -20,6 +20,8 @@ export interface OpenWatch {
 export class Real {
   readonly open: OpenWatch[] = [];
   readonly left: OpenWatch[] = [];
+  /** What the store can be taken back to, and how far it was then. */
+  saved: { readonly revision: string; readonly restore: () => Promise<void> } | undefined;
 
   constructor(readonly ground: Ground) {}
 
