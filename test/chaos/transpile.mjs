@@ -3,11 +3,11 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, r
 import { dirname, join } from "node:path";
 import ts from "typescript";
 
-const FOLDERS = ["src", "test/chaos", "test/support", "test/validators"];
+const FOLDERS = ["test/chaos", "test/support", "test/validators"];
 
 /**
- * Answers a folder that holds `test` and `src` as JavaScript, and `dist` as it is now: a build that goes on meanwhile must not
- * change the replicas of a run. It lies under node_modules, where packages are found.
+ * Answers a folder that holds the harness as JavaScript, and `dist` as it is now, which is also its `src`: a build that goes on
+ * meanwhile must not change the replicas of a run. It lies under node_modules, where packages are found.
  */
 export function prepare(root) {
   const cache = join(root, "node_modules/.cache");
@@ -16,6 +16,7 @@ export function prepare(root) {
   for (const name of readdirSync(cache)) if (isLeft(name)) rmSync(join(cache, name), { recursive: true, force: true });
   for (const folder of FOLDERS) for (const file of typescriptIn(join(root, folder))) transpile(root, out, file);
   cpSync(join(root, "dist"), join(out, "dist"), { recursive: true });
+  symlinkSync(join(out, "dist"), join(out, "src"));
   symlinkSync(join(root, "package.json"), join(out, "package.json"));
   symlinkSync(join(root, "test/fixtures"), join(out, "test/fixtures"));
   return out;
