@@ -23,12 +23,16 @@ export interface ToolDocument {
 export interface Parameter {
   readonly name: string;
   readonly description: string;
+  /** Values that it may take (`enum`, `const`), as text. */
+  readonly values: readonly string[];
 }
 
 /** Bounds in UTF-16 code units: what is longer than this says nothing new, and costs memory in every replica. */
 const DESCRIPTION = 2_000;
 const PARAMETERS = 64;
 const PARAMETER_DESCRIPTION = 300;
+const VALUES = 64;
+const VALUE = 80;
 /** Nesting of schemas in which parameters are looked for. */
 const DEPTH = 4;
 
@@ -75,12 +79,28 @@ function collect(schema: ObjectNode, depth: number, into: Parameter[]): void {
     for (const { key, value } of properties.members) {
       if (into.length >= PARAMETERS) return;
       if (value.kind !== "object") continue;
-      into.push({ name: cut(key, 128), description: cut(stringOf(value, "description"), PARAMETER_DESCRIPTION) });
+      const description = cut(stringOf(value, "description"), PARAMETER_DESCRIPTION);
+      into.push({ name: cut(key, 128), description, values: valuesOf(value) });
       collect(value, depth + 1, into);
     }
   }
   const items: JsonNode | undefined = member(schema, "items");
   if (items?.kind === "object") collect(items, depth + 1, into);
+}
+
+/** Numbers and truth values say nothing about what a tool is for. */
+function valuesOf(schema: ObjectNode): string[] {
+  const values: string[] = [];
+  const given = enumOf(schema) ?? enumOf(member(schema, "items"));
+  const items = given?.kind === "array" ? given.items : [];
+  for (const item of [...items.slice(0, VALUES), member(schema, "const")]) {
+    if (item?.kind === "string") values.push(cut(item.value, VALUE));
+  }
+  return values;
+}
+
+function enumOf(node: JsonNode | undefined): JsonNode | undefined {
+  return node?.kind === "object" ? member(node, "enum") : undefined;
 }
 
 function stringOf(node: ObjectNode, key: string): string {

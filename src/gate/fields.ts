@@ -1,51 +1,66 @@
 import type { ToolDocument } from "./document.js";
-import { tokensOf } from "./text.js";
+import { pairsOf, type Token, tokensOf } from "./text.js";
+
+interface Field {
+  /** How much a word counts that stands in it. */
+  readonly weight: number;
+  /** Words that such a field usually has: in a longer one a word counts less. */
+  readonly usual: number;
+  /** Words side by side count as one word more. */
+  readonly pairs: boolean;
+}
 
 /**
- * How much a word counts by where it stands, in tenths. Whole numbers, so that sums over any set of documents are exact
- * and do not depend on the order in which documents came.
+ * The fields of a document. Lengths are compared with these fixed numbers and not with the average of the catalogue: then
+ * what a word counts in a document depends on that document alone, so other tools that come and go move no score but
+ * by the rarity of words.
  */
-export const WEIGHTS = {
-  name: 30,
-  title: 15,
-  service: 10,
-  description: 10,
-  useWhen: 10,
-  keywords: 15,
-  tags: 10,
-  parameters: 3,
-} as const;
+export const FIELDS = {
+  name: { weight: 3, usual: 5, pairs: true },
+  title: { weight: 1.5, usual: 5, pairs: true },
+  service: { weight: 1, usual: 3, pairs: true },
+  description: { weight: 1, usual: 20, pairs: true },
+  useWhen: { weight: 1, usual: 20, pairs: true },
+  keywords: { weight: 1.5, usual: 10, pairs: true },
+  tags: { weight: 1, usual: 2, pairs: false },
+  parameterNames: { weight: 0.3, usual: 8, pairs: false },
+  parameterTexts: { weight: 0.3, usual: 30, pairs: false },
+  parameterValues: { weight: 1, usual: 10, pairs: false },
+} as const satisfies Record<string, Field>;
 
-/** How often each term stands in a document, weighted, in tenths; and the sum of it. */
-export interface WeightedTerms {
-  readonly counts: ReadonlyMap<string, number>;
-  readonly length: number;
-}
+/** How far the length of a field counts: 0 not at all, 1 in proportion. */
+const SLOPE = 0.4;
+/** Counts are whole numbers of this part, so that they fit into 16 bits and are alike everywhere. */
+export const COUNT_UNIT = 1 / 100;
+const COUNT_MOST = 65_535;
 
-export function weightedTerms(document: ToolDocument): WeightedTerms {
+/** How much each term counts in a document, in units of COUNT_UNIT, at least 1. */
+export function countsOf(document: ToolDocument): Map<string, number> {
   const counts = new Map<string, number>();
-  let length = 0;
-  const add = (text: string, weight: number) => {
-    if (text === "") return;
-    for (const { term } of tokensOf(text)) {
-      const count = Math.min((counts.get(term) ?? 0) + weight, MOST);
-      counts.set(term, count);
-      length += weight;
-    }
+  const add = (field: Field, texts: readonly string[]) => {
+    const tokens = texts.flatMap((text) => termsIn(text, field.pairs));
+    const weight = field.weight / (1 - SLOPE + (SLOPE * tokens.length) / field.usual);
+    for (const { term } of tokens) counts.set(term, (counts.get(term) ?? 0) + weight);
   };
-  add(document.name, WEIGHTS.name);
-  if (document.title !== document.name) add(document.title, WEIGHTS.title);
-  add(document.service, WEIGHTS.service);
-  add(document.description, WEIGHTS.description);
-  add(document.useWhen, WEIGHTS.useWhen);
-  add(document.keywords.join("\n"), WEIGHTS.keywords);
-  add(document.tags.join("\n"), WEIGHTS.tags);
-  for (const parameter of document.parameters) {
-    add(parameter.name, WEIGHTS.parameters);
-    add(parameter.description, WEIGHTS.parameters);
+  const { parameters } = document;
+  add(FIELDS.name, [document.name]);
+  if (document.title !== document.name) add(FIELDS.title, [document.title]);
+  add(FIELDS.service, [document.service]);
+  add(FIELDS.description, [document.description]);
+  add(FIELDS.useWhen, [document.useWhen]);
+  add(FIELDS.keywords, document.keywords);
+  add(FIELDS.tags, document.tags);
+  add(FIELDS.parameterNames, parameters.map((p) => p.name));
+  add(FIELDS.parameterTexts, parameters.map((p) => p.description));
+  add(FIELDS.parameterValues, parameters.flatMap((p) => p.values));
+  for (const [term, count] of counts) {
+    counts.set(term, Math.min(COUNT_MOST, Math.max(1, Math.round(count / COUNT_UNIT))));
   }
-  return { counts, length };
+  return counts;
 }
 
-/** A count is kept in 16 bits. */
-const MOST = 65_535;
+function termsIn(text: string, pairs: boolean): Token[] {
+  if (text === "") return [];
+  const tokens = tokensOf(text);
+  return pairs ? [...tokens, ...pairsOf(tokens)] : tokens;
+}

@@ -3,12 +3,10 @@ import type { IndexedTool, Postings, PreparedTool, Segment, ServiceTable } from 
 
 /** The small segment that takes changes until the next snapshot: every tool that came lasts, marked gone when it went. */
 export class GrowingSegment implements Segment {
-  lengths = new Uint32Array(64);
   services = new Uint32Array(64);
   gone = new Uint8Array(64);
   size = 0;
   live = 0;
-  liveLength = 0;
 
   private readonly prepared: PreparedTool[] = [];
   private readonly lists = new Map<string, GrowingPostings>();
@@ -22,7 +20,6 @@ export class GrowingSegment implements Segment {
     const doc = this.size++;
     if (doc >= this.gone.length) this.grow();
     this.prepared.push(tool);
-    this.lengths[doc] = tool.length;
     this.services[doc] = this.table.numberOf(tool.tool.serverId);
     this.ids.set(tool.tool.toolId, doc);
     const key = nameKey(tool.tool.name);
@@ -31,7 +28,6 @@ export class GrowingSegment implements Segment {
     else this.names.set(key, [doc]);
     for (const [i, term] of tool.terms.entries()) this.list(term).push(doc, tool.counts[i] as number);
     this.live++;
-    this.liveLength += tool.length;
   }
 
   remove(doc: number): void {
@@ -39,7 +35,6 @@ export class GrowingSegment implements Segment {
     const tool = this.prepared[doc] as PreparedTool;
     this.gone[doc] = 1;
     this.live--;
-    this.liveLength -= tool.length;
     this.ids.delete(tool.tool.toolId);
     for (const term of tool.terms) this.list(term).live--;
   }
@@ -82,7 +77,6 @@ export class GrowingSegment implements Segment {
   }
 
   private grow(): void {
-    this.lengths = doubled(this.lengths, new Uint32Array(this.lengths.length * 2));
     this.services = doubled(this.services, new Uint32Array(this.services.length * 2));
     this.gone = doubled(this.gone, new Uint8Array(this.gone.length * 2));
   }

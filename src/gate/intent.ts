@@ -1,4 +1,5 @@
-import { cut, tokensOf } from "./text.js";
+import { isFaint } from "./stop-words.js";
+import { cut, pairsOf, tokensOf } from "./text.js";
 
 /** What an agent is looking for, ready to be searched for. */
 export interface Intent {
@@ -30,31 +31,47 @@ const TERMS = 512;
 /** Names looked up. */
 const NAMES = 128;
 /** What a word of an earlier turn counts. */
-const EARLIER = 1;
-/** What a word counts when it is said again. */
+const EARLIER = 0.7;
+/** What a word counts that is a value or a courtesy more often than a matter. */
+const FAINT = 0.35;
+/** What two words side by side count as one. */
+const PAIR = 0.5;
+/** What a word counts when it is said again, and at most, as shares of what it counts once. */
 const AGAIN = 0.5;
 const AGAIN_MOST = 2;
 
 export function intentOf({ text, history = [] }: IntentText): Intent {
-  const weights = new Map<string, { word: string; weight: number }>();
+  const terms = new Map<string, Counted>();
   const own = cut(text, INTENT_LENGTH);
-  addTerms(own, 1, weights);
+  addTerms(own, 1, terms);
   let left = HISTORY_LENGTH;
   for (const turn of [...history].reverse()) {
+    if (left <= 0) break;
     const part = cut(turn, left);
     left -= part.length;
-    addTerms(part, EARLIER, weights);
-    if (left <= 0) break;
+    addTerms(part, EARLIER, terms);
   }
-  const terms = [...weights].slice(0, TERMS).map(([term, { word, weight }]) => ({ term, word, weight }));
-  return { terms, names: namesIn(own) };
+  const kept = [...terms].slice(0, TERMS);
+  return { terms: kept.map(([term, { word, weight }]) => ({ term, word, weight })), names: namesIn(own) };
 }
 
-function addTerms(text: string, weight: number, into: Map<string, { word: string; weight: number }>): void {
-  for (const { term, word } of tokensOf(text)) {
+interface Counted {
+  readonly word: string;
+  /** What it counts once. */
+  readonly once: number;
+  weight: number;
+}
+
+function addTerms(text: string, weight: number, into: Map<string, Counted>): void {
+  const tokens = tokensOf(text);
+  for (const { term, word } of tokens) {
+    const once = isFaint(word) ? weight * FAINT : weight;
     const known = into.get(term);
-    if (!known) into.set(term, { word, weight });
-    else known.weight = Math.min(known.weight + weight * AGAIN, AGAIN_MOST);
+    if (!known) into.set(term, { word, once, weight: once });
+    else known.weight = Math.min(known.weight + once * AGAIN, known.once * AGAIN_MOST);
+  }
+  for (const { term, word } of pairsOf(tokens)) {
+    if (!into.has(term)) into.set(term, { word, once: weight * PAIR, weight: weight * PAIR });
   }
 }
 

@@ -1,11 +1,11 @@
+import { COUNT_UNIT } from "./fields.js";
 import type { Intent, IntentTerm } from "./intent.js";
 import { nameKey } from "./intent.js";
 import type { IndexedTool, Segment } from "./segment.js";
 
-/** BM25 over weighted fields. */
+/** BM25 over weighted fields (BM25F); what the lengths of fields do is in `fields.ts`. */
 export const SCORING = {
   k1: 1.2,
-  b: 0.5,
   /** How much the best tool of a server lends to its others. */
   service: 0.3,
 } as const;
@@ -83,11 +83,7 @@ export class Searcher {
   /** Adds up the worth of terms per tool; answers how many tools have any. */
   private accumulate(segments: readonly Segment[], weighed: readonly Weighed[]): number {
     const { scores, touched } = this;
-    const live = segments.reduce((sum, segment) => sum + segment.live, 0);
-    const average = segments.reduce((sum, segment) => sum + segment.liveLength, 0) / Math.max(1, live) || 1;
-    // Counts and lengths are in tenths, and so is what they are compared with.
-    const flat = 10 * SCORING.k1 * (1 - SCORING.b);
-    const sloped = (10 * SCORING.k1 * SCORING.b) / average;
+    const half = SCORING.k1 / COUNT_UNIT;
     let found = 0;
     for (const { term, worth } of weighed) {
       let offset = 0;
@@ -95,14 +91,14 @@ export class Searcher {
         const postings = segment.postings(term);
         if (postings) {
           const { docs, counts, to } = postings;
-          const { lengths, gone } = segment;
+          const { gone } = segment;
           for (let i = postings.from; i < to; i++) {
             const doc = docs[i] as number;
             if (gone[doc] === 1) continue;
             const count = counts[i] as number;
             const before = scores[offset + doc] as number;
             if (before === 0) touched[found++] = offset + doc;
-            scores[offset + doc] = before + (worth * count) / (count + flat + sloped * (lengths[doc] as number));
+            scores[offset + doc] = before + (worth * count) / (count + half);
           }
         }
         offset += segment.size;

@@ -1,5 +1,5 @@
 import type { ToolDocument } from "./document.js";
-import { weightedTerms } from "./fields.js";
+import { countsOf } from "./fields.js";
 
 /** What a hit says about its tool; everything else is the catalogue's. */
 export interface IndexedTool {
@@ -12,32 +12,26 @@ export interface IndexedTool {
 export interface PreparedTool {
   readonly tool: IndexedTool;
   readonly terms: readonly string[];
-  /** Weighted counts in tenths, one a term. */
+  /** How much each of them counts, in units of COUNT_UNIT. */
   readonly counts: readonly number[];
-  /** All weighted counts together, in tenths. */
-  readonly length: number;
 }
 
 export function prepare(document: ToolDocument): PreparedTool {
-  const { counts, length } = weightedTerms(document);
+  const counts = countsOf(document);
   const { toolId, serverId, name } = document;
-  return { tool: { toolId, serverId, name }, terms: [...counts.keys()], counts: [...counts.values()], length };
+  return { tool: { toolId, serverId, name }, terms: [...counts.keys()], counts: [...counts.values()] };
 }
 
 /** Tools by number with their postings. Numbers are this segment's own. */
 export interface Segment {
   readonly size: number;
   tool(doc: number): IndexedTool;
-  /** Weighted length of each tool. */
-  readonly lengths: Uint32Array;
   /** Number of each tool's server in the index's table. */
   readonly services: Uint32Array;
   /** 1 for a tool that is no more. */
   readonly gone: Uint8Array;
   /** Tools that are still there. */
   readonly live: number;
-  /** Weighted lengths of the live tools together. */
-  readonly liveLength: number;
   /** Live tools that have the term. */
   frequency(term: string): number;
   /** Where the term stands; `gone` tools among them. */

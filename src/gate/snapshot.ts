@@ -8,23 +8,17 @@ import type { IndexedTool, Postings, PreparedTool, Segment, ServiceTable } from 
 export class Snapshot implements Segment {
   readonly gone: Uint8Array;
   live: number;
-  liveLength: number;
   private readonly frequencies: Uint32Array;
 
   constructor(private readonly parts: SnapshotParts) {
     this.gone = new Uint8Array(parts.tools.length);
     this.live = parts.tools.length;
-    this.liveLength = parts.lengths.reduce((sum, length) => sum + length, 0);
     this.frequencies = new Uint32Array(parts.termNames.length);
     for (let t = 0; t < this.frequencies.length; t++) this.frequencies[t] = at(parts.termStart, t + 1) - at(parts.termStart, t);
   }
 
   get size(): number {
     return this.parts.tools.length;
-  }
-
-  get lengths(): Uint32Array {
-    return this.parts.lengths;
   }
 
   get services(): Uint32Array {
@@ -68,7 +62,6 @@ export class Snapshot implements Segment {
     if (this.gone[doc] === 1) return;
     this.gone[doc] = 1;
     this.live--;
-    this.liveLength -= at(this.lengths, doc);
     const { docStart, docTerms } = this.parts;
     for (let i = at(docStart, doc); i < at(docStart, doc + 1); i++) {
       const term = at(docTerms, i);
@@ -85,7 +78,7 @@ export class Snapshot implements Segment {
       terms.push(termNames[at(docTerms, i)] as string);
       counts.push(at(docCounts, i));
     }
-    return { tool: this.tool(doc), terms, counts, length: at(this.lengths, doc) };
+    return { tool: this.tool(doc), terms, counts };
   }
 
   /** Bytes of the typed arrays. */
@@ -98,7 +91,6 @@ interface SnapshotParts {
   readonly tools: readonly IndexedTool[];
   readonly ids: ReadonlyMap<string, number>;
   readonly names: ReadonlyMap<string, number | number[]>;
-  readonly lengths: Uint32Array;
   readonly services: Uint32Array;
   readonly terms: ReadonlyMap<string, number>;
   readonly termNames: readonly string[];
@@ -119,7 +111,6 @@ export class SnapshotBuilder {
   private readonly names = new Map<string, number | number[]>();
   private readonly terms = new Map<string, number>();
   private readonly termNames: string[] = [];
-  private readonly lengths: number[] = [];
   private readonly services: number[] = [];
   private readonly docStart: number[] = [0];
   private docTerms = new Uint32Array(1024);
@@ -128,12 +119,11 @@ export class SnapshotBuilder {
 
   constructor(private readonly table: ServiceTable) {}
 
-  add({ tool, terms, counts, length }: PreparedTool): void {
+  add({ tool, terms, counts }: PreparedTool): void {
     const doc = this.tools.length;
     this.tools.push(tool);
     this.ids.set(tool.toolId, doc);
     this.addName(nameKey(tool.name), doc);
-    this.lengths.push(length);
     this.services.push(this.table.numberOf(tool.serverId));
     while (this.used + terms.length > this.docTerms.length) this.grow();
     for (let i = 0; i < terms.length; i++) {
@@ -174,7 +164,6 @@ export class SnapshotBuilder {
       tools: this.tools,
       ids: this.ids,
       names: this.names,
-      lengths: Uint32Array.from(this.lengths),
       services: Uint32Array.from(this.services),
       terms: this.terms,
       termNames: this.termNames,

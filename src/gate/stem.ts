@@ -1,6 +1,6 @@
 /**
- * A light English stemmer: it joins the forms of one word (files, filing; calculate, calculator, calculation) and leaves
- * unlike words apart. Its stems are keys, not words. Words shorter than four letters and words of other scripts stay.
+ * A light English stemmer: it joins the inflections of one word (file, files, filing, filed) and leaves what is derived
+ * from it (player, playful) apart. Its stems are keys, not words. Words shorter than four letters and words of other scripts stay.
  */
 export function stem(word: string): string {
   const known = STEMS.get(word);
@@ -23,6 +23,11 @@ function stripped(word: string): string {
   return withoutEnding(withoutInflection(withoutPlural(word)));
 }
 
+/** Plurals alone; the word stays a word. */
+export function singular(word: string): string {
+  return LETTERS.test(word) ? withoutPlural(word) : word;
+}
+
 function withoutPlural(word: string): string {
   if (!word.endsWith("s") || word.endsWith("ss") || word.endsWith("us") || word.endsWith("is")) return word;
   if (word.endsWith("ies") && word.length > 4) return word.slice(0, -3) + "y";
@@ -40,25 +45,7 @@ function withoutInflection(word: string): string {
   return word;
 }
 
-/** Endings that make nouns of verbs: a tool is named after what it is, and asked for what it does. */
-const NOUNS: readonly (readonly [ending: string, becomes: string])[] = [
-  ["ization", "iz"],
-  ["isation", "iz"],
-  ["ation", "at"],
-  ["ator", "at"],
-  ["ition", "it"],
-  ["ction", "ct"],
-  ["ement", ""],
-  ["izer", "iz"],
-  ["iser", "iz"],
-  ["ise", "iz"],
-];
-
 function withoutEnding(word: string): string {
-  for (const [ending, becomes] of NOUNS) {
-    if (word.endsWith(ending) && word.length - ending.length >= 3) return word.slice(0, -ending.length) + becomes;
-  }
-  if (word.length > 4 && word.endsWith("er") && /[^aeiou]er$/.test(word) && word.length > 5) return word.slice(0, -2);
   if (word.length > 3 && word.endsWith("e")) return word.slice(0, -1);
   if (word.length > 3 && word.endsWith("y") && !/[aeiou]y$/.test(word)) return word.slice(0, -1) + "i";
   return word;

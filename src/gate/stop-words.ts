@@ -8,7 +8,26 @@ then there these they this those through to too under until up ve very was wasn 
 why will with won would wouldn you your yours yourself yourselves
 please help want need like know looking look let us tell show give get able could may might must shall
 hi hello thanks thank okay ok sure etc via using use used
-interested possible specific various certain additionally furthermore moreover
+interested possible specific specifically various certain particular particularly additionally furthermore moreover finally therefore
+however instead already yet ever even still really much many lot lots something anything everything someone thing things
+say says said saying see seeing going gone goes go getting got came come comes made obtain appreciate appreciated curious wondering
+wanted wants needed needs necessary well great good nice helpful amazing wonderful assist assistance
+per among along upon within without yes no
+`;
+
+/**
+ * Words that describe a wish more often than the tool for it: courtesy, quality, dates and places in time. They count, but
+ * little.
+ */
+const FAINT_ENGLISH = `
+find finding found provide provides provided providing recommend recommended recommending recommendation recommendations suggest
+suggestions suggestion ensure including include includes included relevant related detailed details detail comprehensive overview
+unique best better high higher quality new latest recent recently current currently available upcoming easy quick quickly immediate
+understand understanding think thinking try trying ask asking call called take taking make making wish hope explore exploring gather
+gathering consider considering according based given one two three four five six seven eight nine ten first second third next last
+example examples today tomorrow tonight yesterday morning afternoon evening night week weekend day monday tuesday wednesday thursday
+friday saturday sunday january february march april june july august september october november december am pm st nd rd th
+information friend friends family company
 `;
 
 /** Single signs, and pairs of them, that carry grammar or courtesy in Chinese. */
@@ -20,11 +39,19 @@ const CHINESE_PAIRS = `
 `;
 
 const WORDS: ReadonlySet<string> = new Set(ENGLISH.split(/\s+/).filter((word) => word !== ""));
+const FAINT: ReadonlySet<string> = new Set(FAINT_ENGLISH.split(/\s+/).filter((word) => word !== ""));
 const SIGNS: ReadonlySet<string> = new Set(CHINESE_SIGNS);
 const PAIRS: ReadonlySet<string> = new Set(CHINESE_PAIRS.split(/\s+/).filter((pair) => pair !== ""));
 
 export function isStopWord(word: string): boolean {
   return WORDS.has(word);
+}
+
+/** Numbers and single letters are values for a tool's parameters, hardly ever what it is about. */
+const VALUE = /^(?:[0-9]+|[a-z])$/;
+
+export function isFaint(word: string): boolean {
+  return FAINT.has(word) || VALUE.test(word);
 }
 
 export function isStopSign(sign: string): boolean {

@@ -1,10 +1,12 @@
-import { stem } from "./stem.js";
+import { singular, stem } from "./stem.js";
 import { isStopPair, isStopSign, isStopWord } from "./stop-words.js";
 
 /** One thing to match, and the word as it stood in the text (lower case), for showing. */
 export interface Token {
   readonly term: string;
   readonly word: string;
+  /** A word or a piece of one, a word of several pieces as a whole, or signs of a script without spaces. */
+  readonly kind: "word" | "whole" | "signs";
 }
 
 /**
@@ -18,6 +20,23 @@ export function tokensOf(text: string): Token[] {
   const plain = ascii ? text : text.normalize("NFKC");
   for (const [run] of plain.matchAll(ascii ? ASCII_RUN : RUN)) addRun(run, ascii, tokens);
   return tokens;
+}
+
+/**
+ * Words that stand side by side, as one term: "social enterprise" is more than both apart, and "dice roller" is found in
+ * a name written diceroller.
+ */
+export function pairsOf(tokens: readonly Token[]): Token[] {
+  const pairs: Token[] = [];
+  let before: Token | undefined;
+  for (const token of tokens) {
+    if (token.kind === "whole") continue;
+    if (before && token.kind === "word" && before.term !== token.term) {
+      pairs.push({ term: stem(singular(before.word) + token.word), word: `${before.word} ${token.word}`, kind: "whole" });
+    }
+    before = token.kind === "word" ? token : undefined;
+  }
+  return pairs;
 }
 
 /** At most `length` code units, never ending inside a surrogate pair. */
@@ -58,23 +77,23 @@ const PLAIN = /^(?:[A-Z]?[a-z]+|[A-Z]+|[0-9]+)$/;
 function addIdentifier(word: string, tokens: Token[]): void {
   if (PLAIN.test(word)) return addWord(word.toLowerCase(), tokens);
   const pieces = word.match(ASCII.test(word) ? PIECE : PIECE_ANY) ?? [];
-  if (pieces.length !== 1) addWord(word.toLowerCase(), tokens);
+  if (pieces.length !== 1) addWord(word.toLowerCase(), tokens, "whole");
   for (const piece of pieces) addWord(piece.toLowerCase(), tokens);
 }
 
 /** Longer ones are no words: hashes, keys, encoded bytes. */
 const LONGEST_WORD = 64;
 
-function addWord(word: string, tokens: Token[]): void {
+function addWord(word: string, tokens: Token[], kind: "word" | "whole" = "word"): void {
   if (word.length > LONGEST_WORD || isStopWord(word)) return;
-  tokens.push({ term: stem(word), word });
+  tokens.push({ term: stem(word), word, kind });
 }
 
 function addSigns(run: string, tokens: Token[]): void {
   let before = "";
   for (const sign of run) {
-    if (before !== "" && !isStopPair(before, sign)) tokens.push({ term: before + sign, word: before + sign });
-    if (!isStopSign(sign)) tokens.push({ term: sign, word: sign });
+    if (before !== "" && !isStopPair(before, sign)) tokens.push({ term: before + sign, word: before + sign, kind: "signs" });
+    if (!isStopSign(sign)) tokens.push({ term: sign, word: sign, kind: "signs" });
     before = sign;
   }
 }

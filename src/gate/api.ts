@@ -1,0 +1,81 @@
+/** The gate's use-cases as transports see them: plain values in, plain values and stored bytes out, `Fault` thrown. */
+import type { Filter } from "../domain/filter.js";
+import type { Position } from "../domain/revision.js";
+import type { Availability, Tool } from "../domain/server.js";
+import type { LoadedSchema, SchemaView } from "./ports.js";
+
+export interface RecentTool {
+  readonly toolId: string;
+  readonly success: boolean;
+  /** 0 = this turn. */
+  readonly turnsAgo: number;
+}
+
+/** `auto`: full where it is small, compact where it is large. */
+export type SchemaChoice = "none" | "auto" | SchemaView;
+
+export interface FindQuery {
+  readonly intent: string;
+  /** Earlier user turns, oldest first. */
+  readonly history: readonly string[];
+  readonly recent: readonly RecentTool[];
+  /** `name` or `name=value`. */
+  readonly state: readonly string[];
+  readonly scopes: readonly string[];
+  /** Which tools; its namespace is the one that is searched. */
+  readonly filter: Filter;
+  /** 0 = LIMITS.findToolsDefault. */
+  readonly topK: number;
+  /** 0 = no bound. */
+  readonly tokenBudget: number;
+  readonly schemas: SchemaChoice;
+  readonly minRevision: string;
+}
+
+export type Reason =
+  /** Words of the intent that the tool has, the rarest first. */
+  { readonly kind: "matched-words"; readonly words: readonly string[] } | { readonly kind: "exact-name" };
+
+export interface RankedTool {
+  readonly toolId: string;
+  readonly tool: Tool;
+  readonly availability: Availability;
+  /** 0 to 1. */
+  readonly score: number;
+  /** How far it is ahead of the next candidate. */
+  readonly margin: number;
+  readonly reasons: readonly Reason[];
+  /** Label and schema together, estimated. */
+  readonly tokens: number;
+  /** Undefined where no schema was asked for. */
+  readonly schema: { readonly view: SchemaView; readonly loaded: LoadedSchema } | undefined;
+}
+
+export type WithheldCause = "unhealthy" | "scope" | "precondition" | "budget";
+
+export interface WithheldTool {
+  readonly toolId: string;
+  readonly cause: WithheldCause;
+  /** A sentence that names what is missing. */
+  readonly why: string;
+  readonly substitutes: readonly string[];
+  readonly score: number;
+}
+
+export interface FindOutput {
+  readonly tools: readonly RankedTool[];
+  readonly withheld: readonly WithheldTool[];
+  /** Nothing really fits. */
+  readonly weak: boolean;
+  readonly answerTokens: number;
+  /** All definitions of the namespace, estimated. */
+  readonly catalogueTokens: number;
+  readonly catalogueTools: number;
+  readonly position: Position;
+  readonly stale: boolean;
+}
+
+export interface GateApi {
+  /** `deadlineMs`: what the caller still has for loading schemas; undefined = none said. Throws Fault NOT_READY and those of a read. */
+  find(query: FindQuery, deadlineMs: number | undefined): Promise<FindOutput>;
+}

@@ -1,0 +1,154 @@
+/** The gate of one replica: an index for each namespace, and the questions that are answered from them. */
+import { Fault } from "../domain/fault.js";
+import { toolId } from "../domain/ids.js";
+import { LIMITS } from "../domain/limits.js";
+import type { Tool } from "../domain/server.js";
+import type { StubFields } from "../domain/stub.js";
+import { price } from "./answer.js";
+import type { FindOutput, FindQuery, GateApi, WithheldCause } from "./api.js";
+import { DefinitionReader } from "./definition-reader.js";
+import { choose } from "./find.js";
+import { intentOf } from "./intent.js";
+import { NamespaceIndex } from "./namespace-index.js";
+import type { DecodeStub, GateCatalogue, GateClock, ListedTool, LoadSchemas } from "./ports.js";
+
+/** What the gate tells the metrics. */
+export interface GateObserver {
+  /** `ms` without the loading of schemas. */
+  found(fit: "good" | "weak" | "none", ms: number): void;
+  withheld(cause: WithheldCause): void;
+}
+
+export interface GateDeps {
+  readonly catalogue: GateCatalogue;
+  readonly load: LoadSchemas;
+  readonly decode: DecodeStub;
+  readonly clock: GateClock;
+  readonly observer: GateObserver;
+  readonly onError: (error: unknown, facts: { readonly namespace: string; readonly tool: string }) => void;
+}
+
+export class Gate implements GateApi {
+  private readonly namespaces = new Map<string, NamespaceIndex>();
+  private readonly labels = new Map<Tool, StubFields>();
+  private readonly reader: DefinitionReader;
+
+  constructor(private readonly deps: GateDeps) {
+    const { catalogue, clock } = deps;
+    this.reader = new DefinitionReader({
+      catalogue,
+      clock,
+      learned: (namespace, id, digest, definition) => {
+        try {
+          this.namespaces.get(namespace)?.learned(id, digest, definition);
+        } catch (error) {
+          deps.onError(error, { namespace, tool: id });
+        }
+      },
+      wanted: (namespace, id, digest) => catalogue.current(namespace, id)?.tool.digest === digest,
+    });
+  }
+
+  /** Tools findable now. */
+  get tools(): number {
+    let sum = 0;
+    for (const { index } of this.namespaces.values()) sum += index.size;
+    return sum;
+  }
+
+  /** A server changed: these tools of it. `service` is what it is called now, undefined when it is gone; `all` are all of its tools. */
+  changed(
+    namespace: string,
+    serverId: string,
+    service: string | undefined,
+    names: readonly string[],
+    all: () => readonly string[],
+  ): void {
+    const ids = (of: readonly string[]) => of.map((name) => toolId(serverId, name));
+    this.indexOf(namespace).touch(serverId, service, ids(names), () => ids(all()));
+  }
+
+  /** A whole partition's catalogue is another one: these are its namespaces, and of those that were, which `belong` to it. */
+  reset(namespaces: Iterable<string>, belongs: (namespace: string) => boolean): void {
+    const now = new Set(namespaces);
+    for (const namespace of this.namespaces.keys())
+      if (belongs(namespace) && !now.has(namespace)) this.namespaces.delete(namespace);
+    for (const namespace of now) this.indexOf(namespace).reload();
+  }
+
+  async find(query: FindQuery, deadlineMs: number | undefined): Promise<FindOutput> {
+    const { catalogue, load, clock, observer } = this.deps;
+    const { namespace } = query.filter;
+    const cut = await catalogue.at(namespace, query.minRevision);
+    const held = this.namespaces.get(namespace);
+    const behind = held?.catchUp();
+    if (behind) await this.inTime(behind);
+    const began = clock.monotonic();
+    const topK = query.topK === 0 ? LIMITS.findToolsDefault : query.topK;
+    const intent = intentOf({ text: query.intent, history: query.history });
+    const choice = choose(query, intent, topK, {
+      cut,
+      labelOf: (listed) => this.labelOf(listed),
+      search: (of, options) => held?.index.search(of, options) ?? { hits: [], ideal: 0 },
+    });
+    observer.found(choice.kept.length === 0 ? "none" : choice.weak ? "weak" : "good", clock.monotonic() - began);
+    const { tools, withheld, tokens } = await price(query, choice.kept, load, deadlineMs);
+    const all = [...choice.withheld, ...withheld].sort((a, b) => b.score - a.score).slice(0, LIMITS.withheldTools);
+    for (const { cause } of all) observer.withheld(cause);
+    return {
+      tools,
+      withheld: all,
+      weak: choice.weak,
+      answerTokens: tokens,
+      catalogueTokens: held?.tokens ?? 0,
+      catalogueTools: held?.tools ?? 0,
+      position: cut.position,
+      stale: cut.stale,
+    };
+  }
+
+  async stop(): Promise<void> {
+    await this.reader.stop();
+  }
+
+  /** The index of a replica that has just started may take a moment. */
+  private async inTime(caughtUp: Promise<void>): Promise<void> {
+    const done = new AbortController();
+    const late = this.deps.clock.sleep(LIMITS.minRevisionWaitMs, done.signal).then(() => "late" as const);
+    const first = await Promise.race([caughtUp, late]);
+    done.abort();
+    if (first === "late")
+      throw new Fault("NOT_READY", "the index of this namespace is still being built", { retryAfterMs: 1_000 });
+  }
+
+  private indexOf(namespace: string): NamespaceIndex {
+    const known = this.namespaces.get(namespace);
+    if (known) return known;
+    const { catalogue, clock, onError } = this.deps;
+    const made: NamespaceIndex = new NamespaceIndex(namespace, {
+      catalogue,
+      clock,
+      labelOf: ({ tool }) => this.deps.decode(tool.stub),
+      onEmpty: () => {
+        if (this.namespaces.get(namespace) === made) this.namespaces.delete(namespace);
+      },
+      onUnread: (id, digest) => this.reader.want(namespace, id, digest),
+      onError: (error, tool) => onError(error, { namespace, tool }),
+    });
+    this.namespaces.set(namespace, made);
+    return made;
+  }
+
+  /** The same few tools are candidates again and again. A tool's label never changes: another label is another tool. */
+  private labelOf({ tool }: ListedTool): StubFields {
+    const known = this.labels.get(tool);
+    if (known) return known;
+    if (this.labels.size >= LABELS) this.labels.clear();
+    const label = this.deps.decode(tool.stub);
+    this.labels.set(tool, label);
+    return label;
+  }
+}
+
+/** Labels of candidates kept decoded: about a kilobyte each. */
+const LABELS = 4_096;
