@@ -19,10 +19,12 @@ export default function setup(project: TestProject): void {
   project.provide("redisServer", findRedis());
 }
 
-/** A run of named unit tests needs no build. */
+/** Tests in these folders start no registry as a process, so a run of them alone needs no build. */
+const IN_PROCESS = ["test/unit", "test/conformance", "test/validators", "test/model"];
+
 function needsDist(argv: readonly string[]): boolean {
   const named = argv.filter((a) => a.startsWith("test/") && !a.endsWith("vitest.config.ts"));
-  return named.length === 0 || named.some((a) => !a.startsWith("test/unit") && !a.startsWith("test/conformance"));
+  return named.length === 0 || named.some((a) => !IN_PROCESS.some((folder) => a.startsWith(folder)));
 }
 
 function newest(directory: string): number {
