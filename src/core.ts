@@ -4,6 +4,9 @@ import { Registry } from "./catalogue/registry.js";
 import type { Config } from "./config/settings.js";
 import type { EgressPolicy } from "./domain/admission/egress.js";
 import { LIMITS } from "./domain/limits.js";
+import { assembleGate } from "./gate-assembly.js";
+import type { GateApi } from "./gate/api.js";
+import { levelsFrom } from "./domain/overload.js";
 import { type GaugeDeps } from "./ops/gauges.js";
 import { watchLoad } from "./ops/load.js";
 import { createNotices } from "./notices.js";
@@ -40,6 +43,7 @@ export interface World {
 
 export interface Core {
   readonly registry: Registry;
+  readonly gate: GateApi;
   readonly metrics: Metrics;
   readonly kept: GaugeDeps["kept"];
   start(): void;
@@ -58,7 +62,7 @@ export function assemble(
   const upstream = createUpstream({ clock, logger, version, policy, resolve: world.resolve, credentials });
   const panic = createPanic({ clock, logger, onChange: (on) => metrics.panic.set(on ? 1 : 0) });
   const notices = createNotices(() => registry, panic, clock);
-  const load = watchLoad({ clock, logger, onLevel: (level) => metrics.overloadLevel.set(level) });
+  const load = watchLoad({ clock, logger, levelsMs: levelsFrom(config.maxLateness), onLevel: (level) => metrics.overloadLevel.set(level) });
   let prime: (namespace: string, blobs: readonly Blob[]) => void = () => undefined;
   const registry = new Registry({
     deps: {
@@ -135,11 +139,13 @@ export function assemble(
   });
   registry.useHealth(keeper.health, notices.of);
   follow(registry, keeper, intake, metrics);
+  const gate = assembleGate({ registry, clock, logger, metrics });
   const stopping = new AbortController();
   return {
     registry,
+    gate,
     metrics,
-    kept: () => ({ ...keeper.counts(), memoryBytes: definitions.memoryBytes }),
+    kept: () => ({ ...keeper.counts(), memoryBytes: definitions.memoryBytes, findable: gate.tools }),
     start() {
       registry.start();
       void warm({ loader, clock, logger }, config.warm, stopping.signal);
@@ -151,6 +157,7 @@ export function assemble(
       lister.stop();
       await intake.stop();
       await registry.stop();
+      await gate.stop();
       await upstream.close();
     },
   };

@@ -50,6 +50,8 @@ export interface Config {
   readonly maxTools: number;
   /** Registers per second of one identified principal, on this replica. */
   readonly registerRate: number;
+  /** Lateness of the event loop from which work is refused, ms; 0 = never. */
+  readonly maxLateness: number;
   /** How servers are probed where they do not ask for something else; times in ms. */
   readonly probeInterval: number;
   readonly probeTimeout: number;
@@ -322,6 +324,14 @@ export const SETTINGS: readonly Setting[] = [
     fallback: String(DEFAULT_QUOTAS.registersPerSecond),
     kind: { kind: "integer", min: 1, max: 1_000_000 },
     help: "Registers per second of one identified principal on this replica, ten times as many at once; beyond them it is told when its turn comes.",
+  },
+  {
+    name: "maxLateness",
+    flag: "--max-lateness",
+    variable: "TOOLCRIB_MAX_LATENESS",
+    fallback: "200",
+    kind: { kind: "integer", min: 0, max: 10_000 },
+    help: "Milliseconds that calls wait for their turn when Registers begin to be refused; loads at twice, new watches at four times as much. 0: never.",
   },
   {
     name: "probeInterval",

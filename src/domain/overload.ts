@@ -25,7 +25,13 @@ export type OverloadLevel = 0 | 1 | 2 | 3;
  * 400 and 800 ms: what was refused until now is not enough. A new watch is sent the whole list, the most that one call can ask for;
  * but a watcher that is not let in knows nothing, so this comes last, while a shortest lease of 10 s still has time for several renewals.
  */
-export const OVERLOAD_MS = [200, 400, 800] as const;
+export const OVERLOAD_MS = levelsFrom(200);
+
+/** Each level begins at twice the lateness of the one before. 0: nothing is ever refused. */
+export function levelsFrom(firstMs: number): readonly [number, number, number] {
+  const from = firstMs === 0 ? Number.POSITIVE_INFINITY : firstMs;
+  return [from, 2 * from, 4 * from];
+}
 
 /** Windows of one second that must agree before more is refused: one alone may be a start, a large listing, a compaction. */
 export const RISE_WINDOWS = 2;
@@ -61,25 +67,28 @@ export interface Overload {
 
 export const CALM: Overload = Object.freeze({ level: 0, rising: [], falling: 0 });
 
-/** After a window of this lateness. Rises to what all windows of the rise agree on, falls by one level at a time. */
-export function overloadAfter(before: Overload, latenessMs: number): Overload {
-  const asked = levelAt(latenessMs);
-  if (asked > before.level) {
-    const rising = [...before.rising, asked];
-    if (rising.length < RISE_WINDOWS) return { level: before.level, rising, falling: 0 };
-    return { level: Math.min(...rising) as OverloadLevel, rising: [], falling: 0 };
-  }
-  const calmer = before.level > 0 && latenessMs < (OVERLOAD_MS[before.level - 1] as number) * FALL_SHARE;
-  if (!calmer) return { level: before.level, rising: [], falling: 0 };
-  const falling = before.falling + 1;
-  if (falling < FALL_WINDOWS) return { level: before.level, rising: [], falling };
-  return { level: (before.level - 1) as OverloadLevel, rising: [], falling: 0 };
+export type OverloadStep = (before: Overload, latenessMs: number) => Overload;
+
+/** What follows after a window of some lateness. Rises to what all windows of the rise agree on, falls by one level at a time. */
+export function overloadSteps(levelsMs: readonly [number, number, number]): OverloadStep {
+  return (before, latenessMs) => {
+    const asked = levelsMs.filter((ms) => latenessMs > ms).length as OverloadLevel;
+    if (asked > before.level) {
+      const rising = [...before.rising, asked];
+      if (rising.length < RISE_WINDOWS) return { level: before.level, rising, falling: 0 };
+      return { level: Math.min(...rising) as OverloadLevel, rising: [], falling: 0 };
+    }
+    const calmer = before.level > 0 && latenessMs < (levelsMs[before.level - 1] as number) * FALL_SHARE;
+    if (!calmer) return { level: before.level, rising: [], falling: 0 };
+    const falling = before.falling + 1;
+    if (falling < FALL_WINDOWS) return { level: before.level, rising: [], falling };
+    return { level: (before.level - 1) as OverloadLevel, rising: [], falling: 0 };
+  };
 }
+
+/** The same at the usual levels. */
+export const overloadAfter = overloadSteps(OVERLOAD_MS);
 
 export function isShed(level: OverloadLevel, what: Sheddable): boolean {
   return SHEDDABLE.indexOf(what) < level;
-}
-
-function levelAt(latenessMs: number): OverloadLevel {
-  return OVERLOAD_MS.filter((ms) => latenessMs > ms).length as OverloadLevel;
 }

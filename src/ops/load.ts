@@ -1,7 +1,7 @@
 /** How late the event loop is, once a second, and what follows from it for how much this replica takes on. */
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 import type { Clock, Logger } from "../catalogue/ports.js";
-import { CALM, latenessOf, type Overload, type OverloadLevel, overloadAfter, SHEDDABLE } from "../domain/overload.js";
+import { CALM, latenessOf, type Overload, type OverloadLevel, overloadSteps, SHEDDABLE } from "../domain/overload.js";
 
 /** One look, and so one window of the overload machine. */
 const WINDOW_MS = 1_000;
@@ -17,6 +17,8 @@ export interface Load {
 export interface LoadDeps {
   readonly clock: Clock;
   readonly logger: Logger;
+  /** At which lateness each level begins, ms. */
+  readonly levelsMs: readonly [number, number, number];
   readonly onLevel: (level: OverloadLevel) => void;
   /** By default the process's own. */
   readonly delay?: DelaySource;
@@ -43,13 +45,14 @@ export function eventLoopDelay(): DelaySource {
   };
 }
 
-export function watchLoad({ clock, logger, onLevel, delay = eventLoopDelay() }: LoadDeps): Load {
+export function watchLoad({ clock, logger, levelsMs, onLevel, delay = eventLoopDelay() }: LoadDeps): Load {
   const stop = new AbortController();
   let state: Overload = CALM;
+  const step = overloadSteps(levelsMs);
   const look = (): void => {
     const latenessMs = delay.lateness();
     const { level } = state;
-    state = overloadAfter(state, latenessMs);
+    state = step(state, latenessMs);
     if (state.level === level) return;
     onLevel(state.level);
     const facts = { overload: state.level, late_ms: Math.round(latenessMs), shed: SHEDDABLE.slice(0, state.level) };

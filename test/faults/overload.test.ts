@@ -33,7 +33,7 @@ function flood(address: string, inFlight: number, megabytes: number): { end(): P
 }
 
 it("a flood of Registers is shed with the time to come back; every renewal and read is served, no lease is lost, and all get in at last", async () => {
-  const registry = await startRegistry({ store: "memory" });
+  const registry = await startRegistry({ store: "memory", args: ["--max-lateness", "200"] });
   const remote = new RemoteRegistry(registry.grpc);
   const leaseTtl = { seconds: 10 };
   const granted = await Promise.all(["one", "two", "three"].map((id) => remote.call("register", declared(id, [TOOL], { leaseTtl }))));

@@ -34,6 +34,7 @@ describe("loadConfig", () => {
       maxServers: 10_000,
       maxTools: 200_000,
       registerRate: 50,
+      maxLateness: 200,
       probeInterval: 10_000,
       probeTimeout: 5_000,
       probeFall: 3,
