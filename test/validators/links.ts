@@ -4,7 +4,7 @@ import { type Client, type ClientReadableStream, Metadata, type ServiceError } f
 import type { RegistryApi, WatchHandle } from "../../src/catalogue/api.js";
 import { Fault } from "../../src/domain/fault.js";
 import { WatchRequestSchema } from "../../src/gen/toolcrib/v1/registry_service_pb.js";
-import { pathOf } from "../../src/rpc/services/method.js";
+import { pathOf, type UnaryMethod } from "../../src/rpc/services/method.js";
 import { UNARY, WATCH } from "../../src/rpc/services/index.js";
 import { toWatchInput } from "../../src/rpc/translate/reads.js";
 import { detailsOf } from "../support/details.js";
@@ -48,13 +48,15 @@ export function failureOf(error: unknown): Failure {
 }
 
 /** What the listeners do with a request, without a listener. */
-export function linkInside(api: RegistryApi): Link {
+export function linkInside(registry: RegistryApi): Link {
+  const gate = { find: () => Promise.reject(new Error("no history tells of the gate")) };
+  const api = new GuardedApi({ registry, gate }, EVERYBODY);
   return {
     async unary(name, request) {
       const method = UNARY.get(pathOf(METHODS[name]));
       if (!method) throw new Error(`no such method: ${name}`);
       try {
-        const { parts } = await method.handle(api, fromBinary(method.input, request), { deadlineMs: undefined });
+        const { parts } = await method.handle(served, fromBinary(method.input, request), { deadlineMs: undefined });
         return Buffer.concat(parts);
       } catch (error) {
         throw new Refused(failureOf(error));
