@@ -52,6 +52,18 @@ it("a hole swallows nothing for good: what was sent arrives when the wire is men
   await eventually(heard, (text) => text === "one two three four");
 });
 
+it("a slow wire keeps the order of what is sent, however the delays fall", async () => {
+  const { wire, socket, heard } = await echo();
+  wire.set({ kind: "slow", latencyMs: 2, jitterMs: 5 });
+  const sent = Array.from({ length: 200 }, (_, i) => `${i} `);
+  for (const piece of sent) {
+    socket.write(piece);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await eventually(heard, (text) => text.length === sent.join("").length);
+  expect(heard()).toBe(sent.join(""));
+});
+
 it("a cut wire ends its connections and takes no others until it is mended", async () => {
   const { wire, socket } = await echo();
   const closed = once(socket, "close");

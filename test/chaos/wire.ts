@@ -16,8 +16,8 @@ interface Lane {
   readonly from: Socket;
   readonly to: Socket;
   readonly back: boolean;
-  /** When the last piece is due. */
-  dueMs: number;
+  /** In the order in which they came: timers alone would not keep it. */
+  readonly pieces: { readonly bytes: Buffer; readonly dueMs: number }[];
   waiting: number;
 }
 
@@ -73,7 +73,7 @@ export class Wire {
       [far, near],
     ] as const) {
       from.setNoDelay(true);
-      const lane: Lane = { from, to, back: from === far, dueMs: 0, waiting: 0 };
+      const lane: Lane = { from, to, back: from === far, pieces: [], waiting: 0 };
       this.#lanes.add(lane);
       from.on("data", (bytes: Buffer) => this.#carry(lane, bytes));
       from.on("close", () => {
@@ -86,18 +86,26 @@ export class Wire {
 
   #carry(lane: Lane, bytes: Buffer): void {
     const piece = lane.back ? this.rewrite(bytes) : bytes;
-    const now = performance.now();
     const mode = this.#mode;
+    if (mode.kind !== "slow" && lane.pieces.length === 0) return this.#put(lane, piece);
     const later = mode.kind === "slow" ? mode.latencyMs + Math.random() * mode.jitterMs : 0;
-    lane.dueMs = Math.max(lane.dueMs, now + later);
-    if (lane.waiting === 0 && lane.dueMs <= now) return this.#put(lane, piece);
+    lane.pieces.push({ bytes: piece, dueMs: performance.now() + later });
     lane.waiting += piece.byteLength;
     if (lane.waiting > UNDER_WAY) lane.from.pause();
+    if (lane.pieces.length === 1) this.#deliver(lane);
+  }
+
+  /** The first piece when it is due, and then the next. */
+  #deliver(lane: Lane): void {
+    const [first] = lane.pieces;
+    if (!first) return;
     setTimeout(() => {
-      lane.waiting -= piece.byteLength;
+      lane.pieces.shift();
+      lane.waiting -= first.bytes.byteLength;
       if (lane.waiting <= UNDER_WAY && this.#mode.kind !== "hole") lane.from.resume();
-      this.#put(lane, piece);
-    }, lane.dueMs - now);
+      this.#put(lane, first.bytes);
+      this.#deliver(lane);
+    }, first.dueMs - performance.now());
   }
 
   #put({ from, to }: Lane, piece: Buffer): void {
