@@ -60,7 +60,7 @@ export async function startReplica(config: Config, world: World): Promise<Replic
     if (!files || !store || attempts.failed) throw attempts.problems(files && SECOND_REGISTRY);
     const { credentials, identity, tls } = files;
     const core = assemble(config, world, store, policy, credentials);
-    const door = createDoor(core.registry, identity);
+    const door = createDoor(core, identity);
     const problems = (): readonly string[] => notReady(core.registry, describeStore(config));
     const ops = await startOps({ address: config.opsAddress, ready: problems, metrics: core.metrics.registry, log, tls });
     opened.push(ops);

@@ -4,6 +4,7 @@ import { isolateCommand, refreshCommand, resumeCommand } from "./admin.js";
 import { deregisterCommand } from "./deregister.js";
 import { doctorCommand } from "./doctor.js";
 import { explain } from "./failure.js";
+import { findCommand } from "./find.js";
 import { getCommand } from "./get.js";
 import { importCommand } from "./import.js";
 import type { Io } from "./io.js";
@@ -47,6 +48,7 @@ function buildProgram(io: Io, setExitCode: (code: number) => void): Command {
     importCommand(io, version, setExitCode),
     lsCommand(io),
     serversCommand(io),
+    findCommand(io),
     getCommand(io),
     watchCommand(io),
     deregisterCommand(io),

@@ -5,6 +5,7 @@ import { Client, Metadata, credentials } from "@grpc/grpc-js";
 import { LIMITS } from "../domain/limits.js";
 import { Health } from "../gen/grpc/health/v1/health_pb.js";
 import { AdminService } from "../gen/toolcrib/v1/admin_service_pb.js";
+import { GateService } from "../gen/toolcrib/v1/gate_service_pb.js";
 import { RegistryService } from "../gen/toolcrib/v1/registry_service_pb.js";
 import { RegistryError, registryError } from "./registry-error.js";
 import type { Target } from "./target.js";
@@ -17,7 +18,7 @@ export interface CallOptions {
 }
 
 /** No two services have an RPC of one name. */
-const METHODS = { ...RegistryService.method, ...AdminService.method };
+const METHODS = { ...RegistryService.method, ...GateService.method, ...AdminService.method };
 
 type Methods = typeof METHODS;
 type UnaryName = Exclude<keyof Methods, "watch">;
@@ -26,7 +27,7 @@ type Output<N extends keyof Methods> = MessageShape<Methods[N]["output"]>;
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 
-/** A connection to one registry: every RPC of RegistryService and AdminService, typed, failing with RegistryError. */
+/** A connection to one registry: every RPC of RegistryService, GateService and AdminService, typed, failing with RegistryError. */
 export class RegistryConnection {
   readonly target: Target;
   readonly #client: Client;
@@ -70,6 +71,9 @@ export class RegistryConnection {
   }
   getServer(request: Input<"getServer">, options?: CallOptions): Promise<Output<"getServer">> {
     return this.#unary("getServer", request, options);
+  }
+  findTools(request: Input<"findTools">, options?: CallOptions): Promise<Output<"findTools">> {
+    return this.#unary("findTools", request, options);
   }
   isolateServer(request: Input<"isolateServer">, options?: CallOptions): Promise<Output<"isolateServer">> {
     return this.#unary("isolateServer", request, options);

@@ -60,6 +60,19 @@ export const LIMITS = {
   watchers: 10_000,
   /** Server ids of a filter. */
   filterServers: 100,
+  /** Tools that FindTools answers, and the default: more than an agent tells apart. Exactly named ones come on top. */
+  findTools: 50,
+  findToolsDefault: 5,
+  /** Withheld tools that an answer names. */
+  withheldTools: 20,
+  /** Longest intent, and longest earlier turn: a long message of a user. Of all together, the newest 8,192 characters are read. */
+  intentLength: 16_384,
+  /** Earlier turns of an intent. */
+  historyTurns: 50,
+  /** Recent tools, facts of the state, and scopes of an intent, each. */
+  intentFacts: 100,
+  /** Longest fact and scope: as long as the precondition that it may fulfil. */
+  factLength: 200,
   /** Leases of one Renew. */
   renewLeases: 1_000,
   /** Rejected tools kept and shown per server. */

@@ -10,8 +10,8 @@ export interface GaugeDeps {
   readonly registry: Registry;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** What the rooms above the catalogue hold: servers looked after, claims of them, definitions in memory. */
-  readonly kept: () => { readonly kept: number; readonly held: number; readonly memoryBytes: number };
+  /** What the rooms above the catalogue hold: servers looked after, claims of them, definitions in memory, tools in the gate's index. */
+  readonly kept: () => { readonly kept: number; readonly held: number; readonly memoryBytes: number; readonly findable: number };
   /** Hears whether this replica has a catalogue to serve from, each time anew. */
   readonly onReady: (ready: boolean) => void;
 }
@@ -61,10 +61,11 @@ function look({ registry, metrics, kept: keptNow, onReady }: GaugeDeps): void {
   const { active, lagging } = registry.watchers;
   metrics.watchers.set({ state: "active" }, active);
   metrics.watchers.set({ state: "lagging" }, lagging);
-  const { kept, held, memoryBytes } = keptNow();
+  const { kept, held, memoryBytes, findable } = keptNow();
   metrics.serversKept.set({ state: "held" }, held);
   metrics.serversKept.set({ state: "standby" }, kept - held);
   metrics.memoryBlobBytes.set(memoryBytes);
+  metrics.gateTools.set(findable);
   onReady(registry.partitions.every((p) => p.state.kind !== "starting"));
 }
 

@@ -93,6 +93,11 @@ export function createMetrics(version: string) {
     availabilityChanges: counter("availability_changes_total", "Published changes of a server's availability.", ["to"]),
     panic: gauge("panic", "1 while most servers went bad at once and conditions are frozen."),
 
+    finds: counter("find_answers_total", "Intents asked about, by how well the best tool fitted.", ["fit"]),
+    findDuration: histogram("find_duration_seconds", "Time to choose the tools for an intent, without loading their schemas."),
+    findWithheld: counter("find_withheld_total", "Tools that fitted an intent and were withheld, by cause.", ["cause"]),
+    gateTools: gauge("gate_tools", "Tools that the gate can find."),
+
     leasesLive: gauge("leases_live", "Leases in the store, as of the last sweep."),
     leaseRenewals: counter("lease_renewals_total", "Leases asked to be renewed, by answer.", ["state"]),
     leaseExpirations: counter("lease_expirations_total", "Leases that ran out and were ended."),

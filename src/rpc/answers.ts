@@ -47,7 +47,7 @@ const VIEW: Readonly<Record<SchemaView, WireView>> = {
 };
 
 /** The parts of an encoded FullSchema; the definition itself is not copied. */
-function schemaParts(schema: FullSchema, view: SchemaView): readonly Uint8Array[] {
+export function schemaParts(schema: FullSchema, view: SchemaView): readonly Uint8Array[] {
   const head = new WireWriter().text(1, schema.toolId);
   if (schema.definition.byteLength > 0) head.opening(2, schema.definition.byteLength);
   const tail = new WireWriter()
@@ -103,7 +103,8 @@ function resultBytes(toolId: string, result: SchemaResult, view: SchemaView): Bu
   return writer.finish();
 }
 
-function errorBytes(fault: Fault): Buffer {
+/** An encoded SchemaError. */
+export function errorBytes(fault: Fault): Buffer {
   const writer = new WireWriter().int(1, CODE_OF[fault.status]).text(2, fault.reason).text(3, fault.message);
   for (const id of fault.substitutes) writer.text(4, id);
   if (fault.retryAfterMs !== undefined) writer.nested(5, duration(fault.retryAfterMs));

@@ -1,8 +1,10 @@
 const VARINT = 0;
+const FIXED64 = 1;
 const LENGTH_DELIMITED = 2;
 /** Bytes of the largest field key and value that are written here. */
 const MAX_KEY = 5;
 const MAX_VARINT = 8;
+const DOUBLE = 8;
 /** Enough for most messages but definitions and lists; a part of Buffer's own pool. */
 const SMALL_BYTES = 128;
 
@@ -39,6 +41,15 @@ export class WireWriter {
     this.reserve(MAX_KEY + MAX_VARINT);
     this.varint(field * 8 + VARINT);
     this.varint(value);
+    return this;
+  }
+
+  /** A `double`. */
+  double(field: number, value: number): this {
+    if (value === 0) return this;
+    this.reserve(MAX_KEY + DOUBLE);
+    this.varint(field * 8 + FIXED64);
+    this.at = this.bytes.writeDoubleLE(value, this.at);
     return this;
   }
 

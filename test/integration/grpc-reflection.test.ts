@@ -28,6 +28,7 @@ describe("reflection", () => {
     const methods = await bufCurl(...args, "--list-methods", base);
     expect(methods).toContain(`${SERVICE}/Watch`);
     expect(methods).toContain("toolcrib.v1.AdminService/IsolateServer");
+    expect(methods).toContain("toolcrib.v1.GateService/FindTools");
     expect(methods).toContain("grpc.health.v1.Health/Check");
     const answer = await bufCurl(...args, "--data", '{"tool_id":"s/t"}', `${base}/${SERVICE}/GetFullSchema`);
     expect(JSON.parse(answer)).toMatchObject({

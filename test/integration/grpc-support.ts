@@ -8,6 +8,7 @@ import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../../src/ge
 import { StatusSchema } from "../../src/gen/google/rpc/status_pb.js";
 import { SubstitutesSchema } from "../../src/gen/toolcrib/v1/error_pb.js";
 import type { RegistryApi, WatchInput, WatchSink } from "../../src/catalogue/api.js";
+import type { GateApi } from "../../src/gate/api.js";
 import { createMetrics } from "../../src/ops/metrics.js";
 import { type GrpcOptions, type GrpcServer, startGrpc } from "../../src/rpc/grpc/server.js";
 import { NO_IDENTITY } from "../../src/rpc/identity/authenticator.js";
@@ -111,7 +112,21 @@ export function plainApi(watches: Watching[]): RegistryApi {
   };
 }
 
-export async function startRig(api: Partial<RegistryApi> = {}, options: Partial<GrpcOptions> = {}): Promise<Rig> {
+/** A gate that finds nothing. */
+export const PLAIN_GATE: GateApi = {
+  find: async () => ({
+    tools: [],
+    withheld: [],
+    weak: true,
+    answerTokens: 0,
+    catalogueTokens: 0,
+    catalogueTools: 0,
+    position: POSITION,
+    stale: false,
+  }),
+};
+
+export async function startRig(api: Partial<RegistryApi> = {}, options: Partial<GrpcOptions> = {}, gate: GateApi = PLAIN_GATE): Promise<Rig> {
   const watches: Watching[] = [];
   const log: LogLine[] = [];
   const write = (level: string) => (fields: object, message: string) => {
@@ -121,7 +136,7 @@ export async function startRig(api: Partial<RegistryApi> = {}, options: Partial<
   const metrics = createMetrics("0.0.0");
   const server = await startGrpc({
     address: { host: "127.0.0.1", port: 0 },
-    door: createDoor(whole, NO_IDENTITY),
+    door: createDoor({ registry: whole, gate }, NO_IDENTITY),
     log: { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") },
     metrics,
     graceMs: 1_000,

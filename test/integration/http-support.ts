@@ -6,12 +6,14 @@ import type { RegistryApi } from "../../src/catalogue/api.js";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../../src/gen/google/rpc/error_details_pb.js";
 import { SubstitutesSchema } from "../../src/gen/toolcrib/v1/error_pb.js";
 import { AdminService } from "../../src/gen/toolcrib/v1/admin_service_pb.js";
+import { GateService } from "../../src/gen/toolcrib/v1/gate_service_pb.js";
 import { RegistryService } from "../../src/gen/toolcrib/v1/registry_service_pb.js";
+import type { GateApi } from "../../src/gate/api.js";
 import { createMetrics } from "../../src/ops/metrics.js";
 import { type HttpOptions, type HttpServer, startHttp } from "../../src/rpc/connect/server.js";
 import { createDoor } from "../../src/rpc/identity/door.js";
 import { NO_IDENTITY } from "../../src/rpc/identity/authenticator.js";
-import { type LogLine, type ReadError, type Watching, plainApi } from "./grpc-support.js";
+import { type LogLine, type ReadError, type Watching, PLAIN_GATE, plainApi } from "./grpc-support.js";
 
 export type RegistryHttpClient = Client<typeof RegistryService>;
 
@@ -24,9 +26,10 @@ export interface HttpRig {
   readonly watches: Watching[];
   client(way: Way): RegistryHttpClient;
   admin(way: Way): Client<typeof AdminService>;
+  gate(way: Way): Client<typeof GateService>;
 }
 
-export async function startHttpRig(api: Partial<RegistryApi> = {}, options: Partial<HttpOptions> = {}): Promise<HttpRig> {
+export async function startHttpRig(api: Partial<RegistryApi> = {}, options: Partial<HttpOptions> = {}, gate: GateApi = PLAIN_GATE): Promise<HttpRig> {
   const watches: Watching[] = [];
   const log: LogLine[] = [];
   const write = (level: string) => (fields: object, message: string) => {
@@ -35,7 +38,7 @@ export async function startHttpRig(api: Partial<RegistryApi> = {}, options: Part
   const metrics = createMetrics("0.0.0");
   const server = await startHttp({
     address: { host: "127.0.0.1", port: 0 },
-    door: createDoor({ ...plainApi(watches), ...api }, NO_IDENTITY),
+    door: createDoor({ registry: { ...plainApi(watches), ...api }, gate }, NO_IDENTITY),
     log: { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") },
     metrics,
     version: "0.0.0",
@@ -53,6 +56,7 @@ export async function startHttpRig(api: Partial<RegistryApi> = {}, options: Part
     watches,
     client: (way) => createClient(RegistryService, WAYS[way](url)),
     admin: (way) => createClient(AdminService, WAYS[way](url)),
+    gate: (way) => createClient(GateService, WAYS[way](url)),
   };
 }
 

@@ -12,9 +12,11 @@ beforeAll(async () => void (target = await Target.start()));
 afterAll(() => target.stop());
 
 const ADMIN = "toolcrib.v1.AdminService";
+const GATE = "toolcrib.v1.GateService";
 /** Paths. */
 const METHODS = [
   ...["Register", "Renew", "Deregister", "GetStubs", "GetFullSchema", "BatchGetFullSchemas", "ListServers", "GetServer", "Watch"].map((m) => `/${SERVICE}/${m}`),
+  `/${GATE}/FindTools`,
   ...["IsolateServer", "ResumeServer", "RefreshServer"].map((m) => `/${ADMIN}/${m}`),
 ];
 const UNARY = METHODS.filter((path) => !path.endsWith("/Watch"));

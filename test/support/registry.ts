@@ -118,7 +118,7 @@ export async function temporaryFolder(): Promise<string> {
 }
 
 const loaded = loadPackageDefinition(
-  loadSync(["toolcrib/v1/registry_service.proto", "toolcrib/v1/admin_service.proto"], {
+  loadSync(["toolcrib/v1/registry_service.proto", "toolcrib/v1/gate_service.proto", "toolcrib/v1/admin_service.proto"], {
     includeDirs: [join(ROOT, "proto")],
     keepCase: false,
     longs: Number,
@@ -130,19 +130,20 @@ const loaded = loadPackageDefinition(
   toolcrib: {
     v1: {
       RegistryService: { new (address: string, c: unknown, options: object): Client; service: ServiceDefinition };
+      GateService: { service: ServiceDefinition };
       AdminService: { service: ServiceDefinition };
     };
   };
 };
 
-const { RegistryService, AdminService } = loaded.toolcrib.v1;
+const { RegistryService, GateService, AdminService } = loaded.toolcrib.v1;
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
-/** How a unary method of either service is called: `isolateServer` → `/toolcrib.v1.AdminService/IsolateServer`. */
+/** How a unary method of any service is called: `isolateServer` → `/toolcrib.v1.AdminService/IsolateServer`. */
 export function methodOf(name: string) {
   const rpc = `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
-  const found = RegistryService.service[rpc] ?? AdminService.service[rpc];
+  const found = RegistryService.service[rpc] ?? GateService.service[rpc] ?? AdminService.service[rpc];
   if (!found) throw new Error(`no such method: ${name}`);
   return found;
 }

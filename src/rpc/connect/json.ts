@@ -2,6 +2,7 @@
 import { type DescMessage, type Message, type MessageShape, fromBinary, fromJson, isMessage } from "@bufbuild/protobuf";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Fault } from "../../domain/fault.js";
+import { FindToolsResponseSchema } from "../../gen/toolcrib/v1/gate_service_pb.js";
 import {
   BatchGetFullSchemasResponseSchema,
   type FullSchema,
@@ -77,6 +78,8 @@ export function toAnswer(schema: DescMessage, bytes: Uint8Array, json: boolean):
 
 function schemasOf(message: Message): FullSchema[] {
   if (isMessage(message, GetFullSchemaResponseSchema)) return message.schema ? [message.schema] : [];
+  if (isMessage(message, FindToolsResponseSchema))
+    return message.tools.flatMap(({ schema }) => (schema.case === "definition" ? [schema.value] : []));
   if (!isMessage(message, BatchGetFullSchemasResponseSchema)) return [];
   return message.results.flatMap(({ result }) => (result.case === "schema" ? [result.value] : []));
 }

@@ -1,7 +1,7 @@
 /** Runs one unary call: deadline, draining, stale header, and exactly one answer. */
 import { Metadata, type handleUnaryCall } from "@grpc/grpc-js";
-import type { RegistryApi } from "../../catalogue/api.js";
 import { Fault } from "../../domain/fault.js";
+import type { Api } from "../api.js";
 import type { Credentials } from "../identity/authenticator.js";
 import type { AnswerCache } from "../answer-cache.js";
 import type { Caller, Door } from "../identity/door.js";
@@ -74,7 +74,7 @@ function repeated(
   label: string,
   method: UnaryMethod,
   deps: UnaryDeps,
-  api: RegistryApi,
+  api: Api,
   request: Buffer,
 ): Answer | undefined {
   if (!method.repeatable || deps.isDraining()) return undefined;

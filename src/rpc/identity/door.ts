@@ -1,15 +1,15 @@
 /** The one door of every listener: credentials in, the use-cases as this caller may use them out. */
-import type { RegistryApi } from "../../catalogue/api.js";
 import { Fault } from "../../domain/fault.js";
 import { EVERYBODY, type Principal, may } from "../../domain/identity.js";
 import { DEFAULT_NAMESPACE } from "../../domain/ids.js";
 import { type Authenticator, type Credentials, unauthenticated } from "./authenticator.js";
-import { GuardedApi } from "./guard.js";
+import type { Api } from "../api.js";
+import { GuardedApi, type Rooms } from "./guard.js";
 
 export interface Caller {
   readonly principal: Principal;
   /** What every call of this caller goes through. */
-  readonly api: RegistryApi;
+  readonly api: Api;
 }
 
 export interface Door {
@@ -22,12 +22,12 @@ export interface Door {
   stay(credentials: Credentials, caller: Caller, namespace: string, end: (thrown: unknown) => void): () => void;
 }
 
-export function createDoor(api: RegistryApi, authenticator: Authenticator): Door {
+export function createDoor(rooms: Rooms, authenticator: Authenticator): Door {
   const callers = new WeakMap<Principal, Caller>();
   const callerOf = (principal: Principal): Caller => {
     const known = callers.get(principal);
     if (known) return known;
-    const caller = { principal, api: new GuardedApi(api, principal) };
+    const caller = { principal, api: new GuardedApi(rooms, principal) };
     callers.set(principal, caller);
     return caller;
   };

@@ -3,6 +3,8 @@ import type { RegistryApi, WatchInput, WatchSink } from "../../catalogue/api.js"
 import { Fault } from "../../domain/fault.js";
 import { type Action, type Principal, may } from "../../domain/identity.js";
 import { DEFAULT_NAMESPACE, splitToolId } from "../../domain/ids.js";
+import type { GateApi } from "../../gate/api.js";
+import type { Api } from "../api.js";
 
 /**
  * Where reads go that a caller has no grant for: a namespace that nobody can register in, so it is empty for ever. The
@@ -16,11 +18,25 @@ type Use = Exclude<keyof RegistryApi, "version">;
 type Args<N extends Use> = Parameters<RegistryApi[N]>;
 type Result<N extends Use> = ReturnType<RegistryApi[N]>;
 
-export class GuardedApi implements RegistryApi {
+/** The use-cases of all rooms, before anybody's rights are judged. */
+export interface Rooms {
+  readonly registry: RegistryApi;
+  readonly gate: GateApi;
+}
+
+export class GuardedApi implements Api {
+  readonly gate: GateApi;
+  private readonly api: RegistryApi;
+
   constructor(
-    private readonly api: RegistryApi,
+    { registry, gate }: Rooms,
     private readonly caller: Principal,
-  ) {}
+  ) {
+    this.api = registry;
+    this.gate = {
+      find: (query, deadlineMs) => gate.find({ ...query, filter: this.seen(query.filter) }, deadlineMs),
+    };
+  }
 
   get version(): number {
     return this.api.version;

@@ -1,16 +1,18 @@
 /** The services of the API and their methods, for every listener. */
 import type { DescService } from "@bufbuild/protobuf";
 import { AdminService } from "../../gen/toolcrib/v1/admin_service_pb.js";
+import { GateService } from "../../gen/toolcrib/v1/gate_service_pb.js";
 import { RegistryService } from "../../gen/toolcrib/v1/registry_service_pb.js";
 import { ADMIN } from "./admin.js";
+import { GATE } from "./gate.js";
 import { type UnaryMethod, pathOf } from "./method.js";
 import { REGISTRY } from "./registry.js";
 
 /** In the order in which they are shown. */
-export const SERVICES: readonly DescService[] = [RegistryService, AdminService];
+export const SERVICES: readonly DescService[] = [RegistryService, GateService, AdminService];
 
 /** By path. */
-export const UNARY: ReadonlyMap<string, UnaryMethod> = new Map([...REGISTRY, ...ADMIN].map((m) => [m.path, m]));
+export const UNARY: ReadonlyMap<string, UnaryMethod> = new Map([...REGISTRY, ...GATE, ...ADMIN].map((m) => [m.path, m]));
 
 /** The largest message and the longest work of all calls. */
 export const REGISTER = pathOf(RegistryService.method.register);

@@ -7,8 +7,8 @@ import {
   fromBinary,
   toBinary,
 } from "@bufbuild/protobuf";
-import type { RegistryApi } from "../../catalogue/api.js";
 import { Fault } from "../../domain/fault.js";
+import type { Api } from "../api.js";
 
 export interface UnaryContext {
   /** Time the caller still has, ms; undefined when it set no deadline. */
@@ -41,7 +41,7 @@ export interface UnaryMethod {
   readonly input: DescMessage;
   readonly output: DescMessage;
   /** Takes a message of `input`; the answer's body is an encoded `output`. */
-  handle(api: RegistryApi, request: Message, context: UnaryContext): Promise<Answer>;
+  handle(api: Api, request: Message, context: UnaryContext): Promise<Answer>;
 }
 
 /** Throws MALFORMED_MESSAGE when the bytes are not a message of this type, or hold text that is not UTF-8. */
@@ -61,7 +61,7 @@ export function encode<S extends DescMessage>(schema: S, message: MessageShape<S
 /** A handler tied to the messages of its method; `rules` are what it is beyond a call that a replica that stops refuses. */
 export function method<I extends DescMessage, O extends DescMessage>(
   desc: DescMethod & { readonly input: I; readonly output: O },
-  handle: (api: RegistryApi, request: MessageShape<I>, context: UnaryContext) => Promise<Answer>,
+  handle: (api: Api, request: MessageShape<I>, context: UnaryContext) => Promise<Answer>,
   rules: Partial<Pick<UnaryMethod, "draining" | "repeatable">> = {},
 ): UnaryMethod {
   const { input, output } = desc;

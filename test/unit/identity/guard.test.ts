@@ -1,11 +1,12 @@
 import { expect, it } from "vitest";
 import type { RegistryApi } from "../../../src/catalogue/api.js";
+import { PLAIN_GATE } from "../../integration/grpc-support.js";
 import { GuardedApi, UNSEEN_NAMESPACE } from "../../../src/rpc/identity/guard.js";
 
 it("P9: notices are those of a namespace that the caller may read, or of none", () => {
   const asked: string[] = [];
   const api = { notices: (namespace: string) => (asked.push(namespace), []) } as Partial<RegistryApi> as RegistryApi;
-  const guarded = new GuardedApi(api, { id: "alice", grants: [{ role: "reader", namespaces: ["a", "default"] }] });
+  const guarded = new GuardedApi({ registry: api, gate: PLAIN_GATE }, { id: "alice", grants: [{ role: "reader", namespaces: ["a", "default"] }] });
   for (const namespace of ["a", "", "b"]) guarded.notices(namespace);
   expect(asked).toEqual(["a", "default", UNSEEN_NAMESPACE]);
 });

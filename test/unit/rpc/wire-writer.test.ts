@@ -10,6 +10,7 @@ test("writes what the library's writer writes", () => {
     field,
     text: fc.string({ unit: "binary", maxLength: 400 }),
     number: fc.oneof(fc.integer({ min: 1, max: 300 }), fc.maxSafeNat().map((n) => n + 1).filter(Number.isSafeInteger)),
+    double: fc.double().filter((n) => n !== 0),
     bytes: fc.uint8Array({ maxLength: 400 }),
   });
   fc.assert(
@@ -17,9 +18,10 @@ test("writes what the library's writer writes", () => {
       const ours = new WireWriter();
       const theirs = new BinaryWriter();
       for (const p of parts) {
-        ours.text(p.field, p.text).int(p.field, p.number).nested(p.field, p.bytes, p.bytes);
+        ours.text(p.field, p.text).int(p.field, p.number).double(p.field, p.double).nested(p.field, p.bytes, p.bytes);
         if (p.text !== "") theirs.tag(p.field, WireType.LengthDelimited).string(p.text);
         theirs.tag(p.field, WireType.Varint).int64(p.number);
+        theirs.tag(p.field, WireType.Bit64).double(p.double);
         theirs.tag(p.field, WireType.LengthDelimited).bytes(Buffer.concat([p.bytes, p.bytes]));
       }
       expect(ours.finish().equals(theirs.finish())).toBe(true);
@@ -28,7 +30,7 @@ test("writes what the library's writer writes", () => {
 });
 
 test("leaves out defaults, but not an empty message", () => {
-  const message = new WireWriter().text(1, "").int(2, 0).flag(3, false).nested(4).finish();
+  const message = new WireWriter().text(1, "").int(2, 0).flag(3, false).double(5, 0).nested(4).finish();
   expect([...message]).toEqual([(4 << 3) | 2, 0]);
 });
 

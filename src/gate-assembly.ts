@@ -1,0 +1,122 @@
+/** The gate of a replica: follows the catalogue, reads definitions from the store, and loads schemas as everybody does. */
+import type { Entry, Logger } from "./catalogue/ports.js";
+import type { Fold, Partition } from "./catalogue/partition.js";
+import type { Registry } from "./catalogue/registry.js";
+import { splitToolId } from "./domain/ids.js";
+import type { ServerRecord } from "./domain/server.js";
+import { Gate } from "./gate/gate.js";
+import type { Cut, GateCatalogue, GateClock, ListedTool } from "./gate/ports.js";
+import type { Metrics } from "./ops/metrics.js";
+import { findByName } from "./schemas/find.js";
+import { stubCodec } from "./store/codec/stub.js";
+
+export interface GateParts {
+  readonly registry: Registry;
+  readonly clock: Omit<GateClock, "pause">;
+  readonly logger: Logger;
+  readonly metrics: Pick<Metrics, "finds" | "findDuration" | "findWithheld">;
+}
+
+export function assembleGate({ registry, clock, logger, metrics }: GateParts): Gate {
+  const gate = new Gate({
+    catalogue: catalogueOf(registry, logger),
+    load: async (namespace, toolIds, view, deadlineMs) => {
+      const { results } = await registry.schemas({ namespace, toolIds, view, minRevision: "", deadlineMs });
+      return results;
+    },
+    decode: (stub) => stubCodec.decode(stub),
+    clock: {
+      monotonic: () => clock.monotonic(),
+      sleep: (ms, signal) => clock.sleep(ms, signal),
+      pause: () => new Promise((resolve) => setImmediate(resolve)),
+    },
+    observer: {
+      found: (fit, ms) => {
+        metrics.finds.inc({ fit });
+        metrics.findDuration.observe(ms / 1_000);
+      },
+      withheld: (cause) => metrics.findWithheld.inc({ cause }),
+    },
+    onError: (err, facts) => logger.error({ err, ...facts }, "a tool could not be put into the gate's index"),
+  });
+  registry.onEntry(({ change }: Entry) => {
+    const { namespace, serverId, header, tools } = change;
+    const service = header ? header.title || serverId : undefined;
+    const all = (): string[] => (recordOf(registry, namespace, serverId)?.tools ?? []).map(({ name }) => name);
+    gate.changed(namespace, serverId, service, tools.map(({ name }) => name), all);
+  });
+  for (const partition of registry.partitions) {
+    partition.onHistory(() => {
+      const names = foldsOf(partition).flatMap(({ history }) => [...history.namespaces.keys()]);
+      gate.reset(names, (namespace) => registry.partitionOf(namespace) === partition);
+    });
+  }
+  return gate;
+}
+
+/**
+ * While a new catalogue grows beside the old one, reads are answered from the old one and those with a new `min_revision`
+ * from the new one: the index holds the tools of both, and each answer only those of its own.
+ */
+function foldsOf({ state }: Partition): readonly Fold[] {
+  if (state.kind === "starting") return [];
+  return state.kind === "growing" ? [state.live, state.old] : [state.live];
+}
+
+function recordOf(registry: Registry, namespace: string, serverId: string): ServerRecord | undefined {
+  for (const { history } of foldsOf(registry.partitionOf(namespace))) {
+    const view = history.server(namespace, serverId);
+    if (view) return view.record;
+  }
+  return undefined;
+}
+
+function catalogueOf(registry: Registry, logger: Logger): GateCatalogue {
+  return {
+    async at(namespace, minRevision): Promise<Cut> {
+      const { fold, stale } = await registry.partitionOf(namespace).at(minRevision);
+      const ns = fold.history.namespace(namespace);
+      return {
+        position: fold.history.head,
+        stale,
+        tool: (id) => {
+          const parts = splitToolId(id);
+          const view = parts && ns?.servers.get(parts.serverId);
+          const tool = view?.tool(parts?.toolName ?? "");
+          return view && tool ? listed(view.record, tool) : undefined;
+        },
+      };
+    },
+    current(namespace, id) {
+      const parts = splitToolId(id);
+      const record = parts && recordOf(registry, namespace, parts.serverId);
+      const tool = record && findByName(record.tools, parts.toolName);
+      return tool && listed(record, tool);
+    },
+    all: (namespace) => allOf(registry, namespace),
+    async definitions(namespace, digests) {
+      try {
+        const blobs = await registry.partitionOf(namespace).deps.store.blobs.get(namespace, digests);
+        return blobs.map((blob) => blob?.bytes);
+      } catch (err) {
+        // The store's absence is told elsewhere; what could not be read is asked for again.
+        logger.debug({ err, namespace }, "definitions for the gate's index could not be read");
+        return digests.map(() => undefined);
+      }
+    },
+  };
+}
+
+/** Records are immutable, and the list of them is copied: reading it takes many turns. */
+function* allOf(registry: Registry, namespace: string): Generator<ListedTool> {
+  const records = new Map<string, ServerRecord>();
+  for (const { history } of foldsOf(registry.partitionOf(namespace)))
+    for (const { serverId, record } of history.namespace(namespace)?.ordered ?? [])
+      if (!records.has(serverId)) records.set(serverId, record);
+  for (const record of records.values()) for (const tool of record.tools) yield listed(record, tool);
+}
+
+function listed({ header }: ServerRecord, tool: ServerRecord["tools"][number]): ListedTool {
+  const { serverId, title, availability } = header;
+  return { tool, serverId, service: title || serverId, availability };
+}
