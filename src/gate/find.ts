@@ -7,7 +7,7 @@ import type { FindQuery, Reason, WithheldTool } from "./api.js";
 import { type Intent, nameKey } from "./intent.js";
 import type { Cut, ListedTool } from "./ports.js";
 import { Granted, missingWords } from "./preconditions.js";
-import type { Hit, SearchOptions, SearchResult } from "./search.js";
+import { type Hit, SCORING, type SearchOptions, type SearchResult } from "./search.js";
 
 export interface Candidate {
   readonly toolId: string;
@@ -15,6 +15,8 @@ export interface Candidate {
   readonly label: StubFields;
   readonly score: number;
   readonly margin: number;
+  /** Share of what could be asked of a tool, 0 to 1. */
+  readonly fit: number;
   readonly reasons: readonly Reason[];
 }
 
@@ -26,15 +28,18 @@ export interface Choice {
 
 export interface ChoiceDeps {
   readonly search: (intent: Intent, options: SearchOptions) => SearchResult;
+  /** Tools in the index. */
+  readonly tools: number;
   readonly cut: Cut;
   readonly labelOf: (listed: ListedTool) => StubFields;
 }
 
 /**
- * An answer whose best tool has less of an ideal tool than this fits badly. Half of the worth of an intent is in its rare
- * words, so a tool that has only the common ones stays below it.
+ * When nothing really fits: the best tool has less than `share` of what an ideal tool would have. A long intent asks for more than
+ * any tool has, so of its ideal no more counts than `words` words that no tool has. With these values 1 to 5 of 100 intents of people
+ * are called weak (25 where labels are slogans), and most sentences that ask for nothing.
  */
-export const WEAK_BELOW = 0.2;
+const WEAK = { share: 0.15, words: 3 } as const;
 
 /** The best `topK` that may be offered, and who was in their way. */
 export function choose(query: FindQuery, intent: Intent, topK: number, deps: ChoiceDeps): Choice {
@@ -45,7 +50,7 @@ export function choose(query: FindQuery, intent: Intent, topK: number, deps: Cho
     return listed && wanted(query, listed) ? listed : undefined;
   };
   const refused = (id: string, listed: ListedTool) => refusal(id, listed, labelOf(listed), granted);
-  const toCandidates = ({ hits }: SearchResult) => candidates(hits, lookUp, labelOf);
+  const toCandidates = (result: SearchResult) => candidates(result, lookUp, labelOf, deps.tools);
 
   // A few more than wanted, so that it shows who was withheld; only where too many were is it searched again without them.
   const limit = 2 * topK + 10;
@@ -65,7 +70,7 @@ export function choose(query: FindQuery, intent: Intent, topK: number, deps: Cho
     found = toCandidates(deps.search(intent, { limit: topK + 1, accept: ({ toolId: id }) => mayOffer(id) }));
     kept = cutTo(found, topK, intent);
   }
-  const fits = kept.some(({ score, reasons }) => score >= WEAK_BELOW || reasons.some((r) => r.kind === "exact-name"));
+  const fits = kept.some(({ fit, reasons }) => fit >= WEAK.share || reasons.some((r) => r.kind === "exact-name"));
   return { kept, withheld: withheld.slice(0, LIMITS.withheldTools), weak: !fits };
 }
 
@@ -75,17 +80,25 @@ function wanted({ filter }: FindQuery, { tool, serverId }: ListedTool): boolean 
 }
 
 function candidates(
-  hits: readonly Hit[],
+  { hits, ideal }: SearchResult,
   lookUp: (id: string) => ListedTool | undefined,
   labelOf: ChoiceDeps["labelOf"],
+  tools: number,
 ): Candidate[] {
+  const most = Math.min(ideal, WEAK.words * worthOfUnknown(tools));
   return hits.flatMap((hit, i) => {
     const listed = lookUp(hit.tool.toolId);
     if (!listed) return [];
     const margin = Math.max(0, hit.absolute - (hits[i + 1]?.absolute ?? 0));
-    const candidate = { listed, label: labelOf(listed), score: hit.absolute, margin, reasons: reasonsOf(hit) };
-    return [{ toolId: hit.tool.toolId, ...candidate }];
+    const fit = most > 0 ? Math.min(1, hit.raw / most) : 0;
+    const facts = { listed, label: labelOf(listed), score: hit.absolute, margin, fit, reasons: reasonsOf(hit) };
+    return [{ toolId: hit.tool.toolId, ...facts }];
   });
+}
+
+/** What a word that no tool has is worth in an ideal. */
+function worthOfUnknown(tools: number): number {
+  return (SCORING.k1 + 1) * Math.log(1 + (tools + 0.5) / 0.5);
 }
 
 function reasonsOf({ exactName, matched }: Hit): Reason[] {

@@ -89,6 +89,7 @@ export class Gate implements GateApi {
     const choice = choose(query, intent, topK, {
       cut,
       labelOf: (listed) => this.labelOf(listed),
+      tools: held?.index.size ?? 0,
       search: (of, options) => held?.index.search(of, options) ?? { hits: [], ideal: 0 },
     });
     observer.found(choice.kept.length === 0 ? "none" : choice.weak ? "weak" : "good", clock.monotonic() - began);

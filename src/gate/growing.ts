@@ -1,5 +1,5 @@
 import { nameKey } from "./intent.js";
-import type { IndexedTool, Postings, PreparedTool, Segment, ServiceTable } from "./segment.js";
+import { type IndexedTool, type Postings, type PreparedTool, placesOf, type Segment, type ServiceTable } from "./segment.js";
 
 /** The small segment that takes changes until the next snapshot: every tool that came lasts, marked gone when it went. */
 export class GrowingSegment implements Segment {
@@ -64,8 +64,9 @@ export class GrowingSegment implements Segment {
     return this.ids.get(toolId);
   }
 
-  has(doc: number, term: string): boolean {
-    return (this.prepared[doc] as PreparedTool).terms.includes(term);
+  matcher(terms: readonly string[]): (doc: number) => number[] {
+    const places = new Map(terms.map((term, i) => [term, i]));
+    return (doc) => placesOf((this.prepared[doc] as PreparedTool).terms, places);
   }
 
   private list(term: string): GrowingPostings {

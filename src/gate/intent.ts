@@ -15,6 +15,10 @@ export interface IntentTerm {
   readonly word: string;
   /** How much it counts; 1 for a word said once in the intent itself. */
   readonly weight: number;
+  /** Two words side by side, beside the words themselves. */
+  readonly pair: boolean;
+  /** It stood in the intent itself, not only in an earlier turn. */
+  readonly own: boolean;
 }
 
 export interface IntentText {
@@ -51,8 +55,8 @@ export function intentOf({ text, history = [] }: IntentText): Intent {
     left -= part.length;
     addTerms(part, EARLIER, terms);
   }
-  const kept = [...terms].slice(0, TERMS);
-  return { terms: kept.map(([term, { word, weight }]) => ({ term, word, weight })), names: namesIn(own) };
+  const kept = [...terms].slice(0, TERMS).map(([term, { once: _, ...counted }]) => ({ term, ...counted }));
+  return { terms: kept, names: namesIn(own) };
 }
 
 interface Counted {
@@ -60,18 +64,21 @@ interface Counted {
   /** What it counts once. */
   readonly once: number;
   weight: number;
+  readonly pair: boolean;
+  readonly own: boolean;
 }
 
 function addTerms(text: string, weight: number, into: Map<string, Counted>): void {
   const tokens = tokensOf(text);
+  const own = weight === 1;
   for (const { term, word } of tokens) {
     const once = isFaint(word) ? weight * FAINT : weight;
     const known = into.get(term);
-    if (!known) into.set(term, { word, once, weight: once });
+    if (!known) into.set(term, { word, once, weight: once, pair: false, own });
     else known.weight = Math.min(known.weight + once * AGAIN, known.once * AGAIN_MOST);
   }
   for (const { term, word } of pairsOf(tokens)) {
-    if (!into.has(term)) into.set(term, { word, once: weight * PAIR, weight: weight * PAIR });
+    if (!into.has(term)) into.set(term, { word, once: weight * PAIR, weight: weight * PAIR, pair: true, own });
   }
 }
 

@@ -78,6 +78,7 @@ export class LiveIndex {
    */
   async load(documents: Iterable<ToolDocument>, signal?: AbortSignal): Promise<void> {
     await this.merging;
+    signal?.throwIfAborted();
     const slice = new Slice(this.pace, signal);
     await this.rebuild(async (builder) => {
       const prepared = new Map<string, PreparedTool>();
@@ -150,6 +151,7 @@ export class LiveIndex {
         if (slice.over()) await slice.pause();
         step = steps.next();
       }
+      slice.throwIfAborted();
       this.services = services;
       this.snapshot = step.value;
       this.delta = new GrowingSegment(services);
@@ -189,10 +191,14 @@ class Slice {
     return this.pace.monotonic() - this.began >= SLICE_MS;
   }
 
+  throwIfAborted(): void {
+    this.signal?.throwIfAborted();
+  }
+
   async pause(): Promise<void> {
-    this.signal?.throwIfAborted();
+    this.throwIfAborted();
     await this.pace.pause();
-    this.signal?.throwIfAborted();
+    this.throwIfAborted();
     this.began = this.pace.monotonic();
   }
 }

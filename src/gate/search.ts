@@ -3,6 +3,8 @@ import type { Intent, IntentTerm } from "./intent.js";
 import { nameKey } from "./intent.js";
 import type { IndexedTool, Segment } from "./segment.js";
 
+export type { IndexedTool };
+
 /** BM25 over weighted fields (BM25F); what the lengths of fields do is in `fields.ts`. */
 export const SCORING = {
   k1: 1.2,
@@ -27,6 +29,8 @@ export interface SearchOptions {
   readonly limit: number;
   /** Tools it turns down are left out; asked only about tools that would be answered. */
   readonly accept?: (tool: IndexedTool) => boolean;
+  /** Tools whose hits are wanted whatever their score, on top of the limit; unknown ones are left out. */
+  readonly also?: Iterable<string>;
 }
 
 export interface SearchResult {
@@ -57,16 +61,19 @@ export class Searcher {
     const found = this.accumulate(segments, weighed);
     this.lend(segments, found);
     const exact = exactlyNamed(segments, intent.names, options.accept);
+    const also = wanted(segments, exact, options);
     const top = new Top(options.limit);
-    this.select(segments, found, exact, options, top);
-    const rank = (place: Place): Hit => {
-      const { segment, doc, raw } = place;
-      const matched = weighed.filter(({ term }) => segment.has(doc, term)).map(({ word }) => word);
+    this.select(segments, found, (toolId) => exact.has(toolId) || also.has(toolId), options, top);
+    const matchers = new Map(segments.map((segment) => [segment, segment.matcher(weighed.map(({ term }) => term))]));
+    const rank = ({ segment, doc, raw }: Place): Hit => {
+      const matched = (matchers.get(segment)?.(doc) ?? []).map((i) => (weighed[i] as Weighed).word);
       const tool = segment.tool(doc);
       return { tool, raw, absolute: ideal > 0 ? Math.min(1, raw / ideal) : 0, matched, exactName: exact.has(tool.toolId) };
     };
-    const named = [...exact.values()].map((place) => ({ ...place, raw: this.scoreOf(segments, place) })).sort(better);
-    const hits = [...named, ...top.sorted()].map(rank);
+    const scored = (place: Place) => ({ ...place, raw: this.scoreOf(segments, place) });
+    const named = [...exact.values()].map(scored).sort(better);
+    const others = [...top.places(), ...[...also.values()].map(scored)].sort(better);
+    const hits = [...named, ...others].map(rank);
     this.clear(found);
     return { hits, ideal };
   }
@@ -130,7 +137,7 @@ export class Searcher {
   private select(
     segments: readonly Segment[],
     found: number,
-    exact: ReadonlyMap<string, Place>,
+    taken: (toolId: string) => boolean,
     { accept }: SearchOptions,
     top: Top,
   ): void {
@@ -143,7 +150,7 @@ export class Searcher {
       const doc = number < first ? number : number - first;
       const tool = segment.tool(doc);
       const place = { segment, doc, raw, toolId: tool.toolId };
-      if (top.wouldTake(place) && !exact.has(tool.toolId) && (!accept || accept(tool))) top.take(place);
+      if (top.wouldTake(place) && !taken(tool.toolId) && (!accept || accept(tool))) top.take(place);
     }
   }
 
@@ -191,6 +198,22 @@ function exactlyNamed(
   return exact;
 }
 
+function wanted(
+  segments: readonly Segment[],
+  exact: ReadonlyMap<string, Place>,
+  { also = [], accept }: SearchOptions,
+): Map<string, Place> {
+  const places = new Map<string, Place>();
+  for (const toolId of also) {
+    if (exact.has(toolId)) continue;
+    for (const segment of segments) {
+      const doc = segment.find(toolId);
+      if (doc !== undefined && (!accept || accept(segment.tool(doc)))) places.set(toolId, { segment, doc, raw: 0, toolId });
+    }
+  }
+  return places;
+}
+
 interface Place {
   readonly segment: Segment;
   readonly doc: number;
@@ -228,8 +251,9 @@ class Top {
     }
   }
 
-  sorted(): Place[] {
-    return [...this.heap].sort(better);
+  /** In no order. */
+  places(): readonly Place[] {
+    return this.heap;
   }
 
   private rise(from: number): void {

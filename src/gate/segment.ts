@@ -39,8 +39,8 @@ export interface Segment {
   /** Live or gone tools of that name key. */
   named(key: string): readonly number[];
   find(toolId: string): number | undefined;
-  /** Whether a tool has a term. */
-  has(doc: number, term: string): boolean;
+  /** Answers, for a tool, the places of those terms that it has, ascending. */
+  matcher(terms: readonly string[]): (doc: number) => number[];
   remove(doc: number): void;
 }
 
@@ -52,18 +52,14 @@ export interface Postings {
   readonly to: number;
 }
 
-/** Position of a doc in ascending postings, or −1. */
-export function positionIn({ docs, from, to }: Postings, doc: number): number {
-  let low = from;
-  let high = to - 1;
-  while (low <= high) {
-    const middle = (low + high) >>> 1;
-    const found = docs[middle] as number;
-    if (found === doc) return middle;
-    if (found < doc) low = middle + 1;
-    else high = middle - 1;
+/** Where the given terms stand in a list of places, ascending. */
+export function placesOf<T>(terms: Iterable<T>, places: ReadonlyMap<T | undefined, number>): number[] {
+  const found: number[] = [];
+  for (const term of terms) {
+    const place = places.get(term);
+    if (place !== undefined) found.push(place);
   }
-  return -1;
+  return found.sort((a, b) => a - b);
 }
 
 /** Numbers of servers, so that a score per server is an array. */

@@ -1,5 +1,5 @@
 import { nameKey } from "./intent.js";
-import type { IndexedTool, Postings, PreparedTool, Segment, ServiceTable } from "./segment.js";
+import { type IndexedTool, type Postings, type PreparedTool, placesOf, type Segment, type ServiceTable } from "./segment.js";
 
 /**
  * The large segment: tools ascending by id, all numbers in typed arrays, in both directions (terms of a tool, tools of a
@@ -51,11 +51,10 @@ export class Snapshot implements Segment {
     return doc === undefined || this.gone[doc] === 1 ? undefined : doc;
   }
 
-  has(doc: number, term: string): boolean {
-    const number = this.parts.terms.get(term);
-    if (number === undefined) return false;
+  matcher(terms: readonly string[]): (doc: number) => number[] {
     const { docStart, docTerms } = this.parts;
-    return docTerms.subarray(at(docStart, doc), at(docStart, doc + 1)).includes(number);
+    const places = new Map(terms.map((term, i) => [this.parts.terms.get(term), i]));
+    return (doc) => placesOf(docTerms.subarray(at(docStart, doc), at(docStart, doc + 1)), places);
   }
 
   remove(doc: number): void {

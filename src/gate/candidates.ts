@@ -1,0 +1,34 @@
+import { type Candidate, fuse, isWeak } from "./fusion.js";
+import type { Intent } from "./intent.js";
+import type { LiveIndex } from "./live-index.js";
+import type { IntentMemory } from "./memory.js";
+import type { IndexedTool } from "./search.js";
+
+/** Tools that are ranked by all signals, from the best by words alone. */
+const POOL = 100;
+
+export interface Ask {
+  readonly intent: Intent;
+  readonly nowMs: number;
+  readonly memory?: IntentMemory;
+  readonly dense?: ReadonlyMap<string, number>;
+  readonly accept?: (tool: IndexedTool) => boolean;
+  /** Candidates wanted, at least; 100 if unsaid. */
+  readonly pool?: number;
+}
+
+export interface Candidates {
+  /** Best first. */
+  readonly ranked: readonly Candidate[];
+  /** Nothing really fits. */
+  readonly weak: boolean;
+}
+
+/** Which tools fit an intent, by words, by past uses and by meaning where vectors are at hand. */
+export function candidatesFor(index: LiveIndex, { intent, nowMs, memory, dense, accept, pool = POOL }: Ask): Candidates {
+  const remembered = memory?.recall(intent, nowMs);
+  const also = [...(remembered?.tools.keys() ?? []), ...(dense?.keys() ?? [])];
+  const found = index.search(intent, { limit: pool, also, ...(accept ? { accept } : {}) });
+  const ranked = fuse(found, { ...(remembered ? { memory: remembered } : {}), ...(dense ? { dense } : {}) });
+  return { ranked, weak: isWeak(ranked) };
+}
