@@ -7,6 +7,7 @@ import { checkIsolation } from "../../src/domain/admission/isolation.js";
 import { Fault, invalidRequest, notFound, relistRequired } from "../../src/domain/fault.js";
 import { type ErrorReasonName, STATUS_OF } from "../../src/domain/reasons.js";
 import { AdminService } from "../../src/gen/toolcrib/v1/admin_service_pb.js";
+import { GateService } from "../../src/gen/toolcrib/v1/gate_service_pb.js";
 import { RegistryService } from "../../src/gen/toolcrib/v1/registry_service_pb.js";
 import { type ReadError, type Rig, callRaw, failing, startRig } from "./grpc-support.js";
 import { ALL_WAYS, type HttpRig, failingHttp, startHttpRig } from "./http-support.js";
@@ -165,7 +166,12 @@ const ADMIN: Case[] = [
   { what: "no operator", method: "isolateServer", request: {}, api: { isolate: refusing("FORBIDDEN") }, expected: { code: "PERMISSION_DENIED" } },
 ];
 
-const METHODS = { ...RegistryService.method, ...AdminService.method };
+const GATE: Case[] = [
+  { what: "no intent and a top_k beyond the limit", method: "findTools", request: { topK: 51 }, expected: invalid },
+  { what: "an intent with a category", method: "findTools", request: { intent: "x", filter: { category: "db" } }, expected: { code: "UNIMPLEMENTED", reason: "CATEGORY_UNSUPPORTED" } },
+];
+
+const METHODS = { ...RegistryService.method, ...GateService.method, ...AdminService.method };
 const methodOf = (name: string): DescMethodUnary => METHODS[name as "renew"];
 
 type Outcome = Omit<ReadError, "detailBytes">;
@@ -183,13 +189,14 @@ async function overGrpc({ method, request, headers = {} }: Case, grpc: Rig): Pro
 }
 
 describe("an error is the same over gRPC and in every way over HTTP", () => {
-  it.each([...REASONS, ...REQUESTS, ...ADMIN])("$what", async (one) => {
+  it.each([...REASONS, ...REQUESTS, ...GATE, ...ADMIN])("$what", async (one) => {
     rigs = { grpc: await startRig(one.api, one.options), http: await startHttpRig(one.api, one.options) };
     const { grpc, http } = rigs;
     const expected = await overGrpc(one, grpc);
     expect(expected).toMatchObject({ ...one.expected, domain: "toolcrib" });
     for (const way of ALL_WAYS) {
-      const service = methodOf(one.method).parent === AdminService ? http.admin(way) : http.client(way);
+      const { parent } = methodOf(one.method);
+      const service = parent === AdminService ? http.admin(way) : parent === GateService ? http.gate(way) : http.client(way);
       const client = service as unknown as Record<string, (request: object, options: object) => Promise<unknown>>;
       const call = client[one.method]?.(one.request, { headers: one.headers ?? {} }) ?? Promise.reject(new Error(one.method));
       expect(await failingHttp(call), way).toEqual(expected);
