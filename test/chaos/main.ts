@@ -44,6 +44,7 @@ export async function main(argv: readonly string[], root: string): Promise<numbe
   const leave = async (): Promise<void> => {
     console.log("\nstopping everything …");
     await world.stop();
+    if (!options.keep) rmSync(world.folder, { recursive: true, force: true });
     process.exit(130);
   };
   process.once("SIGINT", () => void leave());
