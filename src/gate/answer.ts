@@ -2,7 +2,7 @@
 import { LIMITS } from "../domain/limits.js";
 import { estimatedTokens } from "../domain/stub.js";
 import type { FindQuery, RankedTool, SchemaChoice, WithheldTool } from "./api.js";
-import type { Candidate } from "./find.js";
+import type { Choosable } from "./find.js";
 import type { LoadedSchema, LoadSchemas, SchemaView } from "./ports.js";
 
 /** A definition of at most this many bytes comes whole where `auto` was asked for. */
@@ -18,7 +18,7 @@ export interface Priced {
 /** Counts what each costs, in order; one that does not fit any more is withheld, and a smaller one after it may still fit. */
 export async function price(
   query: FindQuery,
-  kept: readonly Candidate[],
+  kept: readonly Choosable[],
   load: LoadSchemas,
   deadlineMs: number | undefined,
 ): Promise<Priced> {
@@ -51,7 +51,7 @@ function schemaTokens(loaded: LoadedSchema | undefined): number {
 /** One for each tool, in order. All are loaded side by side: at most two calls, one for each view that is wanted. */
 async function schemasOf(
   { schemas, filter }: FindQuery,
-  kept: readonly Candidate[],
+  kept: readonly Choosable[],
   load: LoadSchemas,
   deadlineMs: number | undefined,
 ): Promise<readonly RankedTool["schema"][]> {

@@ -30,5 +30,5 @@ export function candidatesFor(index: LiveIndex, { intent, nowMs, memory, dense, 
   const also = [...(remembered?.tools.keys() ?? []), ...(dense?.keys() ?? [])];
   const found = index.search(intent, { limit: pool, also, ...(accept ? { accept } : {}) });
   const ranked = fuse(found, { ...(remembered ? { memory: remembered } : {}), ...(dense ? { dense } : {}) });
-  return { ranked, weak: isWeak(ranked) };
+  return { ranked, weak: isWeak(ranked, found, remembered) };
 }

@@ -4,42 +4,39 @@ import { toolId } from "../domain/ids.js";
 import { LIMITS } from "../domain/limits.js";
 import type { StubFields } from "../domain/stub.js";
 import type { FindQuery, Reason, WithheldTool } from "./api.js";
+import type { Candidates } from "./candidates.js";
+import type { Candidate } from "./fusion.js";
 import { type Intent, nameKey } from "./intent.js";
 import type { Cut, ListedTool } from "./ports.js";
 import { Granted, missingWords } from "./preconditions.js";
-import { type Hit, SCORING, type SearchOptions, type SearchResult } from "./search.js";
+import type { IndexedTool } from "./search.js";
 
-export interface Candidate {
+export interface Choosable {
   readonly toolId: string;
   readonly listed: ListedTool;
   readonly label: StubFields;
+  /** Share of what an ideal tool for the intent has, by words, 0 to 1. */
   readonly score: number;
+  /** How far it is ahead of the next candidate, where the best by words alone counts 1. */
   readonly margin: number;
-  /** Share of what could be asked of a tool, 0 to 1. */
-  readonly fit: number;
   readonly reasons: readonly Reason[];
 }
 
 export interface Choice {
-  readonly kept: readonly Candidate[];
+  readonly kept: readonly Choosable[];
   readonly withheld: readonly WithheldTool[];
   readonly weak: boolean;
 }
 
 export interface ChoiceDeps {
-  readonly search: (intent: Intent, options: SearchOptions) => SearchResult;
-  /** Tools in the index. */
-  readonly tools: number;
+  /** Candidates, best first, `pool` at least where there are so many. */
+  readonly rank: (accept: (tool: IndexedTool) => boolean, pool: number) => Candidates;
   readonly cut: Cut;
   readonly labelOf: (listed: ListedTool) => StubFields;
 }
 
-/**
- * When nothing really fits: the best tool has less than `share` of what an ideal tool would have. A long intent asks for more than
- * any tool has, so of its ideal no more counts than `words` words that no tool has. With these values 1 to 5 of 100 intents of people
- * are called weak (25 where labels are slogans), and most sentences that ask for nothing.
- */
-const WEAK = { share: 0.15, words: 3 } as const;
+/** Candidates that are ranked by all signals. */
+const POOL = 100;
 
 /** The best `topK` that may be offered, and who was in their way. */
 export function choose(query: FindQuery, intent: Intent, topK: number, deps: ChoiceDeps): Choice {
@@ -50,28 +47,73 @@ export function choose(query: FindQuery, intent: Intent, topK: number, deps: Cho
     return listed && wanted(query, listed) ? listed : undefined;
   };
   const refused = (id: string, listed: ListedTool) => refusal(id, listed, labelOf(listed), granted);
-  const toCandidates = (result: SearchResult) => candidates(result, lookUp, labelOf, deps.tools);
-
-  // A few more than wanted, so that it shows who was withheld; only where too many were is it searched again without them.
-  const limit = 2 * topK + 10;
-  let found = toCandidates(deps.search(intent, { limit, accept: ({ toolId: id }) => lookUp(id) !== undefined }));
-  const judged = found.map((candidate) => refused(candidate.toolId, candidate.listed));
-  const open = found.filter((_, i) => judged[i] === undefined);
-  let kept = cutTo(open, topK, intent);
-  const withheld = found.flatMap((candidate, i) => {
-    const fault = judged[i];
-    return fault && wouldRank(candidate, kept, topK) ? [{ ...fault, score: candidate.score }] : [];
-  });
-  if (kept.length < topK && found.length >= limit) {
-    const mayOffer = (id: string) => {
-      const listed = lookUp(id);
-      return listed !== undefined && refused(id, listed) === undefined;
-    };
-    found = toCandidates(deps.search(intent, { limit: topK + 1, accept: ({ toolId: id }) => mayOffer(id) }));
-    kept = cutTo(found, topK, intent);
+  const mayOffer = (id: string): boolean => {
+    const listed = lookUp(id);
+    return listed !== undefined && refused(id, listed) === undefined;
+  };
+  const pool = Math.max(POOL, 2 * topK);
+  let { ranked, weak } = deps.rank(({ toolId: id }) => lookUp(id) !== undefined, pool);
+  const withheld: WithheldTool[] = [];
+  const open = new Shortlist(topK, intent);
+  for (const { tool, exactName, absolute } of ranked) {
+    if (open.full && !exactName) break;
+    const listed = lookUp(tool.toolId);
+    const why = listed && refused(tool.toolId, listed);
+    if (why) withheld.push({ ...why, score: absolute });
+    else open.offer(tool, exactName);
   }
-  const fits = kept.some(({ fit, reasons }) => fit >= WEAK.share || reasons.some((r) => r.kind === "exact-name"));
-  return { kept, withheld: withheld.slice(0, LIMITS.withheldTools), weak: !fits };
+  // Only where too many are withheld it is searched again without them.
+  if (!open.full && ranked.length >= pool) {
+    ({ ranked, weak } = deps.rank(({ toolId: id }) => mayOffer(id), pool));
+    for (const { tool, exactName } of ranked) open.offer(tool, exactName);
+  }
+  const kept = ranked.flatMap((candidate, i) => {
+    const listed = open.has(candidate.tool.toolId) && lookUp(candidate.tool.toolId);
+    return listed ? [{ candidate, listed, next: ranked[i + 1] }] : [];
+  });
+  return {
+    kept: kept.map(({ candidate, listed, next }) => ({
+      toolId: candidate.tool.toolId,
+      listed,
+      label: labelOf(listed),
+      score: candidate.absolute,
+      margin: Math.max(0, candidate.score - (next?.score ?? 0)),
+      reasons: reasonsOf(candidate),
+    })),
+    withheld: withheld.slice(0, LIMITS.withheldTools),
+    weak: weak || kept.length === 0,
+  };
+}
+
+/**
+ * The first `topK`, and beyond them the best tool of each name that the intent says: seven names are seven tools, but one
+ * name that a hundred servers have is not a hundred.
+ */
+class Shortlist {
+  private readonly kept = new Set<string>();
+  private readonly said = new Set<string>();
+  private readonly ids: ReadonlySet<string>;
+
+  constructor(
+    private readonly topK: number,
+    { names }: Intent,
+  ) {
+    this.ids = new Set(names);
+  }
+
+  get full(): boolean {
+    return this.kept.size >= this.topK;
+  }
+
+  has(id: string): boolean {
+    return this.kept.has(id);
+  }
+
+  offer({ toolId: id, name }: IndexedTool, exact: boolean): void {
+    const key = this.ids.has(id) ? id : nameKey(name);
+    if (!this.full || (exact && !this.said.has(key))) this.kept.add(id);
+    if (exact) this.said.add(key);
+  }
 }
 
 /** Availability is no matter of the filter: who is unavailable is named as withheld. */
@@ -79,57 +121,9 @@ function wanted({ filter }: FindQuery, { tool, serverId }: ListedTool): boolean 
   return matchesServer(filter, filter.namespace, serverId) && matchesTool(filter, tool);
 }
 
-function candidates(
-  { hits, ideal }: SearchResult,
-  lookUp: (id: string) => ListedTool | undefined,
-  labelOf: ChoiceDeps["labelOf"],
-  tools: number,
-): Candidate[] {
-  const most = Math.min(ideal, WEAK.words * worthOfUnknown(tools));
-  return hits.flatMap((hit, i) => {
-    const listed = lookUp(hit.tool.toolId);
-    if (!listed) return [];
-    const margin = Math.max(0, hit.absolute - (hits[i + 1]?.absolute ?? 0));
-    const fit = most > 0 ? Math.min(1, hit.raw / most) : 0;
-    const facts = { listed, label: labelOf(listed), score: hit.absolute, margin, fit, reasons: reasonsOf(hit) };
-    return [{ toolId: hit.tool.toolId, ...facts }];
-  });
-}
-
-/** What a word that no tool has is worth in an ideal. */
-function worthOfUnknown(tools: number): number {
-  return (SCORING.k1 + 1) * Math.log(1 + (tools + 0.5) / 0.5);
-}
-
-function reasonsOf({ exactName, matched }: Hit): Reason[] {
+function reasonsOf({ exactName, matched }: Candidate): Reason[] {
   const reasons: Reason[] = exactName ? [{ kind: "exact-name" }] : [];
   return matched.length > 0 ? [...reasons, { kind: "matched-words", words: matched }] : reasons;
-}
-
-/**
- * The first `topK`, and beyond them the best tool of each name that the intent says: seven names are seven tools, but one
- * name that a hundred servers have is not a hundred.
- */
-function cutTo(open: readonly Candidate[], topK: number, intent: Intent): readonly Candidate[] {
-  const ids = new Set(intent.names);
-  const said = new Set<string>();
-  const kept: Candidate[] = [];
-  for (const candidate of open) {
-    const exact = candidate.reasons.some((reason) => reason.kind === "exact-name");
-    const key = ids.has(candidate.toolId) ? candidate.toolId : nameKey(candidate.label.name);
-    if (kept.length < topK || (exact && !said.has(key))) kept.push(candidate);
-    if (exact) said.add(key);
-  }
-  return kept;
-}
-
-/** Whether it would be among the answers if it were not withheld. */
-function wouldRank({ score, reasons }: Candidate, kept: readonly Candidate[], topK: number): boolean {
-  return (
-    kept.length < topK ||
-    reasons.some((reason) => reason.kind === "exact-name") ||
-    score >= Math.min(...kept.map((one) => one.score))
-  );
 }
 
 type Refusal = Omit<WithheldTool, "score">;

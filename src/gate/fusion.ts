@@ -6,12 +6,17 @@ export const FUSION = {
   dense: 0.5,
 } as const;
 
-/** Nothing fits when the best tool stays below all of these. */
-export const WEAK = {
-  /** Share of the ideal score. */
-  absolute: 0.2,
-  /** What past uses say. */
-  memory: 0.4,
+/**
+ * Something fits when its best tool reaches any of these; chosen on the development sets, so that nonsense is weak and real intents
+ * mostly are not.
+ */
+export const FITS = {
+  /** Share of the ideal score: short intents reach it. */
+  absolute: 0.35,
+  /** Raw score ÷ what one word is worth that a single tool has: long intents reach it, of which no tool can say all. */
+  evidence: 0.6,
+  /** What past uses say, as it is added to the score. */
+  remembered: 0.3,
 } as const;
 
 export interface Signals {
@@ -49,7 +54,13 @@ export function byScore(a: Candidate, b: Candidate): number {
   return b.score - a.score || (a.tool.toolId < b.tool.toolId ? -1 : a.tool.toolId > b.tool.toolId ? 1 : 0);
 }
 
-/** Whether nothing among the candidates really fits. */
-export function isWeak(candidates: readonly Candidate[]): boolean {
-  return !candidates.some((c) => c.exactName || c.absolute >= WEAK.absolute || c.remembered >= WEAK.memory);
+/** Whether nothing among the candidates of an answer really fits. */
+export function isWeak(candidates: readonly Candidate[], { rare }: SearchResult, memory?: Recollection): boolean {
+  const weight = memory?.weight ?? 0;
+  const fits = (c: Candidate) =>
+    c.exactName ||
+    c.absolute >= FITS.absolute ||
+    c.raw >= FITS.evidence * rare ||
+    c.remembered * weight >= FITS.remembered;
+  return !candidates.some(fits);
 }

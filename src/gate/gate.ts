@@ -6,6 +6,7 @@ import type { Tool } from "../domain/server.js";
 import type { StubFields } from "../domain/stub.js";
 import { price } from "./answer.js";
 import type { FindOutput, FindQuery, GateApi, WithheldCause } from "./api.js";
+import { candidatesFor } from "./candidates.js";
 import { DefinitionReader } from "./definition-reader.js";
 import { choose } from "./find.js";
 import { intentOf } from "./intent.js";
@@ -89,8 +90,8 @@ export class Gate implements GateApi {
     const choice = choose(query, intent, topK, {
       cut,
       labelOf: (listed) => this.labelOf(listed),
-      tools: held?.index.size ?? 0,
-      search: (of, options) => held?.index.search(of, options) ?? { hits: [], ideal: 0 },
+      rank: (accept, pool) =>
+        held ? candidatesFor(held.index, { intent, nowMs: clock.now(), accept, pool }) : { ranked: [], weak: true },
     });
     observer.found(choice.kept.length === 0 ? "none" : choice.weak ? "weak" : "good", clock.monotonic() - began);
     const { tools, withheld, tokens } = await price(query, choice.kept, load, deadlineMs);

@@ -57,6 +57,8 @@ export type LoadSchemas = (
 export type DecodeStub = (stub: Uint8Array) => StubFields;
 
 export interface GateClock extends Pace {
+  /** Wall clock, ms since the epoch. */
+  now(): number;
   /** Resolves after `ms`, or at once (without throwing) when the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }

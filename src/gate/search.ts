@@ -36,8 +36,10 @@ export interface SearchOptions {
 export interface SearchResult {
   /** Exactly named tools first, then by score, ties by tool id. */
   readonly hits: readonly Hit[];
-  /** The raw score that a tool would have that says nothing but what was asked for. */
+  /** The raw score that a tool would have that says nothing but the words asked for. */
   readonly ideal: number;
+  /** What a word adds to the raw score of the one tool that has it: the measure of what is much. */
+  readonly rare: number;
 }
 
 interface Weighed extends IntentTerm {
@@ -56,7 +58,9 @@ export class Searcher {
 
   search(segments: readonly Segment[], services: number, intent: Intent, options: SearchOptions): SearchResult {
     const weighed = weigh(segments, intent.terms);
-    const ideal = weighed.reduce((sum, { worth }) => sum + worth, 0);
+    // Pairs come on top of their words: a tool that has the words alone fits as well as it can.
+    const ideal = weighed.reduce((sum, { worth, pair }) => sum + (pair ? 0 : worth), 0);
+    const rare = (SCORING.k1 + 1) * rarity(liveOf(segments), 1);
     this.reserve(segments, services);
     const found = this.accumulate(segments, weighed);
     this.lend(segments, found);
@@ -75,7 +79,7 @@ export class Searcher {
     const others = [...top.places(), ...[...also.values()].map(scored)].sort(better);
     const hits = [...named, ...others].map(rank);
     this.clear(found);
-    return { hits, ideal };
+    return { hits, ideal, rare };
   }
 
   private reserve(segments: readonly Segment[], services: number): void {
@@ -165,13 +169,21 @@ export class Searcher {
   }
 }
 
+function liveOf(segments: readonly Segment[]): number {
+  return segments.reduce((sum, segment) => sum + segment.live, 0);
+}
+
+/** Inverse document frequency, always above 0. */
+function rarity(live: number, frequency: number): number {
+  return Math.log(1 + (live - frequency + 0.5) / (frequency + 0.5));
+}
+
 /** The terms with their worth, the rarest first; equal ones in the order of their letters, so that sums are made alike. */
 function weigh(segments: readonly Segment[], terms: readonly IntentTerm[]): Weighed[] {
-  const live = segments.reduce((sum, segment) => sum + segment.live, 0);
+  const live = liveOf(segments);
   const weighed = terms.map((term) => {
     const frequency = segments.reduce((sum, segment) => sum + segment.frequency(term.term), 0);
-    const idf = Math.log(1 + (live - frequency + 0.5) / (frequency + 0.5));
-    return { ...term, worth: term.weight * idf * (SCORING.k1 + 1) };
+    return { ...term, worth: term.weight * rarity(live, frequency) * (SCORING.k1 + 1) };
   });
   return weighed.sort((a, b) => b.worth - a.worth || (a.term < b.term ? -1 : 1));
 }
