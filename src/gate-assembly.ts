@@ -26,6 +26,7 @@ export function assembleGate({ registry, clock, logger, metrics }: GateParts): G
     },
     decode: (stub) => stubCodec.decode(stub),
     clock: {
+      now: () => clock.now(),
       monotonic: () => clock.monotonic(),
       sleep: (ms, signal) => clock.sleep(ms, signal),
       pause: () => new Promise((resolve) => setImmediate(resolve)),

@@ -40,6 +40,7 @@ export function shelf(load: LoadSchemas = async () => []): Shelf {
     load,
     decode: (stub) => stubCodec.decode(stub),
     clock: {
+      now: () => Date.now(),
       monotonic: () => performance.now(),
       pause: () => new Promise((resolve) => setImmediate(resolve)),
       sleep: (_ms, signal) => new Promise((resolve) => signal?.addEventListener("abort", () => resolve())),

@@ -225,7 +225,7 @@ export type RankedTool = Message<"toolcrib.v1.RankedTool"> & {
   score: number;
 
   /**
-   * How far it is ahead of the next candidate, in the same measure; 0 for a tool that comes first because it was named.
+   * How far it is ahead of the next candidate, where the best by words alone counts 1: near 0 means that the next is as good.
    *
    * @generated from field: double margin = 3;
    */
