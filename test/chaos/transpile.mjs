@@ -36,6 +36,14 @@ function runs(pid) {
   }
 }
 
+/** Answers a folder that holds these folders as JavaScript. */
+export function transpileInto(root, what, folders) {
+  const out = join(root, "node_modules/.cache", `toolcrib-${what}-${process.pid}`);
+  rmSync(out, { recursive: true, force: true });
+  for (const folder of folders) for (const file of typescriptIn(join(root, folder))) transpile(root, out, file);
+  return out;
+}
+
 function typescriptIn(folder) {
   if (!existsSync(folder)) return [];
   const entries = readdirSync(folder, { withFileTypes: true, recursive: true });

@@ -1,0 +1,17 @@
+/**
+ *   npm run eval -- [--set NAME]… [--queries FILE] [--json F] [--corpus DIR] [--via in-process]…
+ *
+ * Scores retrieval sets. main.ts says how.
+ */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { transpileInto } from "../chaos/transpile.mjs";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "");
+
+const prepared = transpileInto(ROOT, "eval", ["src", "test/eval", "test/support"]);
+process.on("exit", () => rmSync(prepared, { recursive: true, force: true }));
+process.setSourceMapsEnabled(true);
+const { main } = await import(pathToFileURL(join(prepared, "test/eval/main.js")).href);
+process.exitCode = await main(process.argv.slice(2), ROOT);

@@ -1,0 +1,61 @@
+import { candidatesFor } from "../../src/gate/candidates.js";
+import { intentOf } from "../../src/gate/intent.js";
+import { indexOf } from "../../src/gate/live-index.js";
+import { IntentMemory } from "../../src/gate/memory.js";
+import { documentsOf, type RetrievalSet, type SetQuery } from "./sets.js";
+
+/** A gate that holds the tools of one set. */
+export interface Finder {
+  find(query: Pick<SetQuery, "text" | "history">): Promise<Found>;
+  /** Says that a tool was the right one. */
+  report(query: SetQuery, toolId: string): Promise<void>;
+  /** Forgets all reports. */
+  forget(): void;
+  close(): Promise<void>;
+}
+
+export interface Found {
+  /** Tool ids, the best first, siblings and companions not yet appended; at most RANKED. */
+  readonly ranked: readonly string[];
+  readonly weak: boolean;
+  /** Estimated tokens of an answer of five tools. */
+  readonly tokens: number;
+  readonly ms: number;
+}
+
+/** How far rankings are looked at. */
+export const RANKED = 100;
+const ANSWERED = 5;
+/** Reports and questions happen at one time, so that nothing decays between them. */
+const NOW_MS = Date.UTC(2026, 0, 1);
+
+/** How a finder is opened, by the name of `--via`. */
+export const FINDERS: Readonly<Record<string, (set: RetrievalSet) => Promise<Finder>>> = {
+  "in-process": inProcess,
+};
+
+export async function inProcess(set: RetrievalSet): Promise<Finder> {
+  const index = await indexOf(documentsOf(set), {
+    monotonic: () => performance.now(),
+    pause: () => new Promise((resolve) => setImmediate(resolve)),
+  });
+  const labels = new Map(set.tools.map((tool) => [tool.id, Buffer.byteLength(`${tool.id}${tool.name}${tool.description ?? ""}`)]));
+  let memory = new IntentMemory("eval");
+  return {
+    async find(query) {
+      const began = performance.now();
+      const { ranked, weak } = candidatesFor(index, { intent: intentOf(query), nowMs: NOW_MS, memory });
+      const ms = performance.now() - began;
+      const ids = ranked.slice(0, RANKED).map((candidate) => candidate.tool.toolId);
+      const bytes = ids.slice(0, ANSWERED).reduce((sum, id) => sum + (labels.get(id) ?? 0), 0);
+      return { ranked: ids, weak, tokens: Math.ceil(bytes / 4), ms };
+    },
+    async report(query, toolId) {
+      memory.record({ toolId, caller: "", intent: intentOf(query), success: true, atMs: NOW_MS });
+    },
+    forget() {
+      memory = new IntentMemory("eval");
+    },
+    async close() {},
+  };
+}
