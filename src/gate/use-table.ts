@@ -16,6 +16,10 @@ interface Entry {
   readonly toolId: string;
   readonly use: Use;
   readonly slot: number;
+  /** Squares of the worths together, as they were at that version of the table. */
+  all: number;
+  own: number;
+  version: number;
 }
 
 /** Uses by tool, by caller and by term, and which of them are like an intent. */
@@ -26,6 +30,8 @@ export class UseTable {
   private readonly entries: (Entry | undefined)[] = [];
   private readonly free: number[] = [];
   private shared = new Float64Array(0);
+  private ownShared = new Float64Array(0);
+  private version = 0;
   private count = 0;
   private once = 0;
 
@@ -83,11 +89,11 @@ export class UseTable {
    */
   nearest(intent: Intent, hasher: Hasher, most: number, least: number): Near[] {
     const asked = this.asked(intent, hasher);
-    const near: Near[] = [];
-    for (const entry of this.sharing(asked)) {
-      const likeness = Math.min(1, this.likeness(asked, entry.use));
-      if (likeness >= least) near.push({ toolId: entry.toolId, use: entry.use, likeness });
-    }
+    const near = this.sharing(asked).flatMap(({ entry, shared, own }) => {
+      this.measure(entry);
+      const alike = Math.min(cosine(shared, entry.all, asked.all), cosine(own, entry.own, asked.own), 1);
+      return alike >= least ? [{ toolId: entry.toolId, use: entry.use, likeness: alike }] : [];
+    });
     const order = (a: Near, b: Near) =>
       b.likeness - a.likeness || newer(a.use, b.use) || (a.toolId < b.toolId ? -1 : a.toolId > b.toolId ? 1 : 0);
     return near.sort(order).slice(0, most);
@@ -107,44 +113,51 @@ export class UseTable {
     return { terms, all, own };
   }
 
-  /** The entries that share most with what is asked. */
-  private sharing({ terms }: Asked): Entry[] {
-    if (this.shared.length < this.entries.length) this.shared = new Float64Array(this.entries.length * 2);
-    const { shared } = this;
+  /** The entries that share most with what is asked, and how much: in all, and of the intents themselves. */
+  private sharing({ terms }: Asked): { entry: Entry; shared: number; own: number }[] {
+    if (this.shared.length < this.entries.length) {
+      this.shared = new Float64Array(this.entries.length * 2);
+      this.ownShared = new Float64Array(this.entries.length * 2);
+    }
+    const { shared, ownShared } = this;
     const touched: number[] = [];
-    for (const [hash, { worth }] of terms) {
+    for (const [hash, { worth, own }] of terms) {
       const list = this.byTerm.get(hash);
       if (!list) continue;
       const weight = worth * this.rarity(hash);
       for (let i = 0; i < list.length; i++) {
         const slot = list.slots[i] as number;
+        const mark = list.marks[i] as number;
+        const adds = weight * (mark & ~OWN);
         if (shared[slot] === 0) touched.push(slot);
-        shared[slot] = (shared[slot] as number) + weight;
+        shared[slot] = (shared[slot] as number) + adds;
+        if (own && mark & OWN) ownShared[slot] = (ownShared[slot] as number) + adds;
       }
     }
     const least = touched.length > CONSIDERED ? leastOfBest(shared, touched, CONSIDERED) : 0;
-    const entries = touched.filter((slot) => (shared[slot] as number) >= least).map((slot) => this.entries[slot] as Entry);
-    for (const slot of touched) shared[slot] = 0;
-    return entries;
+    const best: { entry: Entry; shared: number; own: number }[] = [];
+    for (const slot of touched) {
+      const all = shared[slot] as number;
+      if (all >= least) best.push({ entry: this.entries[slot] as Entry, shared: all, own: ownShared[slot] as number });
+      shared[slot] = 0;
+      ownShared[slot] = 0;
+    }
+    return best;
   }
 
-  private likeness(asked: Asked, { terms, marks }: Use): number {
-    let dot = 0;
-    let ownDot = 0;
-    let all = 0;
-    let own = 0;
+  /** Rarities move with every use; what hangs on them is made anew when it is needed after that. */
+  private measure(entry: Entry): void {
+    if (entry.version === this.version) return;
+    const { terms, marks } = entry.use;
+    entry.all = 0;
+    entry.own = 0;
     for (let i = 0; i < terms.length; i++) {
       const mark = marks[i] as number;
-      const hash = terms[i] as number;
-      const worth = (mark & ~OWN) * this.rarity(hash);
-      all += worth * worth;
-      if (mark & OWN) own += worth * worth;
-      const other = asked.terms.get(hash);
-      if (!other) continue;
-      dot += worth * other.worth;
-      if (mark & OWN && other.own) ownDot += worth * other.worth;
+      const worth = (mark & ~OWN) * this.rarity(terms[i] as number);
+      entry.all += worth * worth;
+      if (mark & OWN) entry.own += worth * worth;
     }
-    return Math.min(cosine(dot, all, asked.all), cosine(ownDot, own, asked.own));
+    entry.version = this.version;
   }
 
   private rarity(hash: number): number {
@@ -153,21 +166,23 @@ export class UseTable {
 
   private take(toolId: string, use: Use): Entry {
     const slot = this.free.pop() ?? this.entries.length;
-    const entry = { toolId, use, slot };
+    const entry = { toolId, use, slot, all: 0, own: 0, version: -1 };
     this.entries[slot] = entry;
     this.count++;
     this.perCaller.set(use.caller, this.usesOf(use.caller) + 1);
-    for (const hash of use.terms) {
-      const list = this.byTerm.get(hash);
-      if (list) list.add(slot);
-      else this.byTerm.set(hash, new SlotList(slot));
+    for (const [i, hash] of use.terms.entries()) {
+      const list = this.byTerm.get(hash) ?? new SlotList();
+      list.add(slot, use.marks[i] as number);
+      this.byTerm.set(hash, list);
     }
+    this.version++;
     return entry;
   }
 
   private drop({ use, slot }: Entry): void {
     this.entries[slot] = undefined;
     this.free.push(slot);
+    this.version++;
     this.count--;
     const left = this.usesOf(use.caller) - 1;
     if (left > 0) this.perCaller.set(use.caller, left);
@@ -198,25 +213,31 @@ function leastOfBest(values: Float64Array, places: readonly number[], n: number)
   return sorted[sorted.length - n] as number;
 }
 
+/** Where a term stands: slots of entries, and its marks there. */
 class SlotList {
   slots = new Uint32Array(2);
-  length = 1;
+  marks = new Uint16Array(2);
+  length = 0;
 
-  constructor(first: number) {
-    this.slots[0] = first;
-  }
-
-  add(slot: number): void {
+  add(slot: number, mark: number): void {
     if (this.length === this.slots.length) {
-      const bigger = new Uint32Array(this.length * 2);
-      bigger.set(this.slots);
-      this.slots = bigger;
+      this.slots = doubled(this.slots, new Uint32Array(this.length * 2));
+      this.marks = doubled(this.marks, new Uint16Array(this.length * 2));
     }
-    this.slots[this.length++] = slot;
+    this.slots[this.length] = slot;
+    this.marks[this.length++] = mark;
   }
 
   remove(slot: number): void {
     const at = this.slots.subarray(0, this.length).indexOf(slot);
-    if (at >= 0) this.slots[at] = this.slots[--this.length] as number;
+    if (at < 0) return;
+    this.length--;
+    this.slots[at] = this.slots[this.length] as number;
+    this.marks[at] = this.marks[this.length] as number;
   }
+}
+
+function doubled<T extends Uint32Array | Uint16Array>(old: T, bigger: T): T {
+  bigger.set(old);
+  return bigger;
 }
