@@ -10,6 +10,8 @@ export default defineConfig({
     include: deep ? ["test/**/*.test.ts", "test/**/*.deep.ts"] : ["test/**/*.test.ts"],
     globalSetup: ["test/setup/global.ts"],
     pool: "forks",
+    // Most of the time is spent waiting, for leases, probes and time-outs of real processes.
+    maxWorkers: 3,
     testTimeout: deep ? 600_000 : 30_000,
     hookTimeout: 60_000,
   },
