@@ -15,8 +15,8 @@ import type { Io } from "./io.js";
 import { line } from "./io.js";
 import type { RegistryOptions } from "./options.js";
 import { withConnection, withJson, withRegistry } from "./options.js";
-import { isolation, toolsAre } from "./server-state.js";
-import { notes } from "./servers.js";
+import { isolation, stateOf, toolsAre, troublesOf } from "./server-state.js";
+import { notes, rejectedNotes } from "./servers.js";
 import { grouped } from "./table.js";
 
 interface AdminOptions extends RegistryOptions {
@@ -100,5 +100,19 @@ export function refreshed(answer: RefreshServerResponse, serverId: string, nowMs
   const held = (server?.toolCount ?? 0) + (server?.rejectedCount ?? 0);
   if (server?.source === ToolSource.INTROSPECTED && held > listed)
     lines.push(`The catalogue still holds ${grouped(held)}: a list that lost tools is believed after another asking.`);
-  return server ? [...lines, ...notes(server, nowMs)] : lines;
+  if (!server) return lines;
+  if (!seenFailing(server)) return [...lines, ...notes(server, nowMs)];
+  // What is known of its failures is older than this answer.
+  return [
+    ...lines,
+    ...rejectedNotes(server),
+    "It answers again: `toolcrib servers` shows it up once its next look has been.",
+  ];
+}
+
+/** Its health says that it does not answer; isolation is an operator's word and no failure. */
+function seenFailing(server: Server): boolean {
+  const { kind } = stateOf(server);
+  if (kind === "isolated") return false;
+  return kind !== "up" || troublesOf(server).some(({ holds }) => holds === "");
 }

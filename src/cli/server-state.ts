@@ -88,8 +88,14 @@ export function breakerWords(server: Server, nowMs: number): string[] {
   if (breaker !== BreakerState.OPEN && breaker !== BreakerState.HALF_OPEN) return [];
   if (isResumed(server)) return ["resumed by an operator; it is available once it answers"];
   const attempt = breakerDetail?.attempt ? `, attempt ${grouped(breakerDetail.attempt)}` : "";
-  const next = breaker === BreakerState.HALF_OPEN ? "one trial is under way" : `next trial ${nextOf(server, nowMs)}`;
+  const next = breaker === BreakerState.HALF_OPEN ? "one trial is under way" : nextTrial(server, nowMs);
   return [`calls fail fast ${since(breakerDetail?.since, nowMs)}${attempt}; ${next}`];
+}
+
+function nextTrial(server: Server, nowMs: number): string {
+  const at = nextOf(server, nowMs);
+  const ask = `\`toolcrib refresh ${printable(server.serverId)}\``;
+  return at === "–" ? `${ask} tries it now` : at === "now" ? "next trial now" : `next trial ${at}, or now with ${ask}`;
 }
 
 /** `isolated since … by ops: why`. */

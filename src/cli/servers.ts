@@ -2,8 +2,9 @@ import { toJson } from "@bufbuild/protobuf";
 import { Command } from "commander";
 import type { RegistryConnection } from "../client/connection.js";
 import type { Notice } from "../gen/toolcrib/v1/registry_service_pb.js";
-import type { Server } from "../gen/toolcrib/v1/server_pb.js";
+import type { Instance, Server } from "../gen/toolcrib/v1/server_pb.js";
 import { Retention, ServerSchema } from "../gen/toolcrib/v1/server_pb.js";
+import { Availability } from "../gen/toolcrib/v1/stub_pb.js";
 import type { Io } from "./io.js";
 import { line } from "./io.js";
 import type { RegistryOptions } from "./options.js";
@@ -84,22 +85,61 @@ function row(server: Server, nowMs: number): string[] {
     cut(whyOf(server), WHY_WIDTH),
     nextOf(server, nowMs),
     server.retention === Retention.STANDING ? "standing" : "leased",
-    grouped(server.instances.length),
+    runs(server),
     endpoint || "(not dialled)",
   ];
 }
 
 /** What an operator has to know beyond the row: who took it out, what is wrong with it, and tools that are not listed. */
 export function notes(server: Server, nowMs: number): string[] {
+  // One cause often breaks several conditions.
+  const causes = new Set(troublesOf(server).map((trouble) => troubleWords(trouble, nowMs)));
+  const all = [...breakerWords(server, nowMs), ...instanceWords(server)].filter((text) => text !== "");
+  return [
+    ...named(server, all),
+    ...rejectedNotes(server),
+    ...named(
+      server,
+      [...causes].filter((text) => text !== ""),
+    ),
+  ];
+}
+
+/** The tools that are not listed, and why. */
+export function rejectedNotes(server: Server): string[] {
   const rejected = server.rejectedTools.map(
     (tool) => `not listed: ${printable(tool.name) || "(unnamed)"}: ${tool.reasons.map(printable).join("; ")}`,
   );
   const more = server.rejectedCount - server.rejectedTools.length;
   if (more > 0) rejected.push(`not listed: ${grouped(more)} more`);
-  // One cause often breaks several conditions.
-  const causes = new Set(troublesOf(server).map((trouble) => troubleWords(trouble, nowMs)));
-  const all = [...breakerWords(server, nowMs), ...rejected, ...causes].filter((text) => text !== "");
-  return all.map((text) => `  ${server.serverId}: ${text}`);
+  return named(server, rejected);
+}
+
+function named({ serverId }: Server, texts: readonly string[]): string[] {
+  return texts.map((text) => `  ${serverId}: ${text}`);
+}
+
+/** Those that are away while others of the same server answer; where all are, the server's own lines say it. */
+function instanceWords({ instances }: Server): string[] {
+  const away = instances.filter(isAway);
+  if (away.length === 0 || away.length === instances.length) return [];
+  return away.map(
+    ({ endpoint, instanceId }) =>
+      `its instance ${printable(endpoint) || printable(instanceId)} does not answer; ${
+        instances.length - away.length === 1 ? "another does" : "others do"
+      }`,
+  );
+}
+
+function isAway({ availability }: Instance): boolean {
+  return availability === Availability.UNAVAILABLE;
+}
+
+/** `2`, or `1/2` where one of two is away. */
+function runs({ instances }: Server): string {
+  const away = instances.filter(isAway).length;
+  const all = grouped(instances.length);
+  return away === 0 ? all : `${grouped(instances.length - away)}/${all}`;
 }
 
 function troubleWords({ holds, condition }: Trouble, nowMs: number): string {

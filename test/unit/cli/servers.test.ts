@@ -88,7 +88,7 @@ describe("toolcrib servers", () => {
 
   it("says below it what an operator has to know, each cause once", () => {
     expect(serverLines(all, [], NOW).slice(8)).toEqual([
-      "  down: calls fail fast since 2026-11-30 17:57:00 UTC (3m), attempt 4; next trial in 20s",
+      "  down: calls fail fast since 2026-11-30 17:57:00 UTC (3m), attempt 4; next trial in 20s, or now with `toolcrib refresh down`",
       `  down: ${refused}`,
       "  trial: calls fail fast since 2026-11-30 17:57:00 UTC (3m), attempt 4; one trial is under way",
       `  trial: ${refused}`,
@@ -99,6 +99,16 @@ describe("toolcrib servers", () => {
       "  troubled: flapping since 2026-11-30 17:59:00 UTC (60s)",
       "  troubled: slow since 2026-11-30 17:55:00 UTC (5m): half of its answers take longer than 2 s",
     ]);
+  });
+
+  it("tells how many instances answer, and which do not", () => {
+    const instance = (name: string, availability: Availability) => ({ endpoint: `http://${name}:3000/mcp`, availability });
+    const instances = [instance("one", Availability.UNAVAILABLE), instance("two", Availability.AVAILABLE)];
+    const lines = serverLines([server("pair", { instances })], [], NOW);
+    expect(lines[1]).toMatch(/ standing +1\/2 +http:\/\/two/);
+    expect(lines.slice(2)).toEqual(["  pair: its instance http://one:3000/mcp does not answer; another does"]);
+    const none = instances.map((one) => ({ ...one, availability: Availability.UNAVAILABLE }));
+    expect(serverLines([server("pair", { ...OUT, instances: none })], [], NOW)[1]).toMatch(/ 0\/2 /);
   });
 
   it("has on top why the registry acts with care, even without servers", () => {
@@ -136,6 +146,11 @@ describe("what the operators' commands say", () => {
     const refresh = (listed: number, changed: boolean) =>
       refreshed(create(RefreshServerResponseSchema, { server: up, listed, changed }), "s", NOW);
     expect(refresh(12, true)).toEqual(["s lists 12 tools: the catalogue has changed."]);
+    const healed = create(RefreshServerResponseSchema, { server: down, listed: 12, changed: false });
+    expect(refreshed(healed, "down", NOW)).toEqual([
+      "down lists 12 tools: nothing has changed.",
+      "It answers again: `toolcrib servers` shows it up once its next look has been.",
+    ]);
     expect(refresh(1, false)).toEqual([
       "s lists 1 tool: nothing has changed.",
       "The catalogue still holds 12: a list that lost tools is believed after another asking.",
