@@ -30,7 +30,7 @@ export function isolateCommand(io: Io): Command {
   const command = new Command("isolate")
     .description("take a server out: its tools stay listed as unavailable, and nobody dials it, until it is resumed")
     .argument("<server_id>", "the server")
-    .requiredOption("--why <text>", "why; everybody who lists the server reads it");
+    .requiredOption("--why <text>", "required: why; everybody who lists the server reads it");
   return withJson(withRegistry(command)).action((serverId: string, options: AdminOptions & { why: string }) =>
     withConnection(options, async (registry, namespace) => {
       const answer = await registry.isolateServer({ namespace, serverId, why: options.why });

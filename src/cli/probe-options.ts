@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { InvalidArgumentError } from "commander";
 import type { ProbeOptions } from "../client/probe.js";
+import { CommandError } from "./io.js";
 import { readDuration } from "./options.js";
 
 /** As commander reads them. */
@@ -23,9 +24,14 @@ export function withProbe(command: Command): Command {
     .option("--no-probe", "never probe it: its tools are available for as long as it is registered");
 }
 
-/** Undefined when nothing was asked for. */
+/** Undefined when nothing was asked for. Throws a CommandError where the options contradict each other. */
 export function probeOf(flags: ProbeFlags): ProbeOptions | undefined {
   const { probeInterval: intervalMs, probeTimeout: timeoutMs, probeFall: fall, probeRise: rise, probe } = flags;
+  const given = [intervalMs, timeoutMs, fall, rise].some((value) => value !== undefined);
+  if (!probe && given)
+    throw new CommandError("--no-probe means that it is never probed: leave out the other --probe options, or --no-probe.", 2);
+  if (intervalMs !== undefined && timeoutMs !== undefined && timeoutMs > intervalMs)
+    throw new CommandError("--probe-timeout is longer than --probe-interval: a probe has to end before the next one.", 2);
   const asked = { intervalMs, timeoutMs, fall, rise, off: probe ? undefined : true };
   return Object.values(asked).some((value) => value !== undefined) ? asked : undefined;
 }

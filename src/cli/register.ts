@@ -3,6 +3,7 @@ import type { RegistryConnection } from "../client/connection.js";
 import { type ProbeOptions, probeSettings } from "../client/probe.js";
 import { RegistryError } from "../client/registry-error.js";
 import type { RegisterResponse } from "../gen/toolcrib/v1/registry_service_pb.js";
+import type { Server } from "../gen/toolcrib/v1/server_pb.js";
 import { ConditionStatus, Transport } from "../gen/toolcrib/v1/server_pb.js";
 import type { Io } from "./io.js";
 import { line } from "./io.js";
@@ -10,7 +11,7 @@ import type { RegistryOptions } from "./options.js";
 import { collect, withConnection, withRegistry } from "./options.js";
 import { type ProbeFlags, probeOf, withProbe } from "./probe-options.js";
 import { notes } from "./servers.js";
-import { grouped } from "./table.js";
+import { grouped, printable } from "./table.js";
 
 interface RegisterOptions extends RegistryOptions, ProbeFlags {
   readonly id: string;
@@ -30,8 +31,8 @@ const LISTING_MS = 30_000;
 export function registerCommand(io: Io): Command {
   const command = new Command("register")
     .description("register a running MCP server by its URL, until it is deregistered; the registry lists it itself")
-    .requiredOption("--id <server_id>", "[a-z0-9] then [a-z0-9._-], at most 63 characters")
-    .requiredOption("--url <url>", "the server's MCP endpoint")
+    .requiredOption("--id <server_id>", "required: [a-z0-9] then [a-z0-9._-], at most 63 characters")
+    .requiredOption("--url <url>", "required: the server's MCP endpoint")
     .addOption(
       new Option(
         "--transport <name>",
@@ -58,14 +59,31 @@ export function registerCommand(io: Io): Command {
       });
       if (answer.pending) {
         const { server } = await registry.getServer({ namespace, serverId: options.id, minRevision: answer.revision });
-        const why = server?.conditions.find((c) => c.status === ConditionStatus.FALSE && c.message !== "")?.message;
-        line(
-          io.stdout,
-          `Registered ${options.id}, but it could not be listed yet: ${why ?? "it does not answer"}. It is listed when it can be.`,
-        );
+        for (const text of unlisted(options.id, namespace, options.url, server)) line(io.stdout, text);
       } else await report(io, registry, namespace, options.id, answer);
     }),
   );
+}
+
+/** Reasons that come from a wrong address as often as from a server that is away. */
+const OF_THE_ADDRESS: ReadonlySet<string> = new Set(["HTTP_ERROR", "PROTOCOL_ERROR", "CONNECT_FAILED"]);
+
+/** What is said where a server is registered and could not be listed. */
+export function unlisted(serverId: string, namespace: string, url: string, server: Server | undefined): string[] {
+  const failed = server?.conditions.find((c) => c.status === ConditionStatus.FALSE && c.message !== "");
+  const why = printable(failed?.message ?? "it does not answer").replace(/[.\s]+$/, "");
+  const end = /[?!]$/.test(why) ? "" : ".";
+  const lines = [`Registered ${serverId}, but it could not be listed yet: ${why}${end} It is listed when it can be.`];
+  if (!OF_THE_ADDRESS.has(failed?.reason ?? "") || /refuses connections/.test(why)) return lines;
+  const away = `toolcrib deregister ${serverId}${namespace === "" ? "" : ` --namespace ${namespace}`}`;
+  return [...lines, `Check the URL ${shown(url)} (MCP servers often answer at /mcp), or \`${away}\`.`];
+}
+
+/** Credentials may stand before the host and in the query. */
+function shown(url: string): string {
+  if (!URL.canParse(url)) return printable(url.replace(/[?#].*$/s, ""));
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
 }
 
 /** A running server, as an operator registers it. */
