@@ -130,7 +130,13 @@ function reportCrashes(log: { error(fields: object, message: string): void }): v
   });
 }
 
+/** Whoever started the registry may stop listening to what it says; it goes on all the same. */
+function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+}
+
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  outliveReaders();
   process.exitCode = await serve(processSources());
   // Nothing that still lingers, such as a keep-alive socket, may hold a stopped registry.
   process.exit();

@@ -1,4 +1,5 @@
 /** JSON lines for machines and people with a JSON viewer; never a secret. */
+import { writeSync } from "node:fs";
 import type { Writable } from "node:stream";
 import { type Logger as Pino, pino, stdSerializers } from "pino";
 
@@ -23,7 +24,40 @@ export function createLogger(options: LoggingOptions): Pino {
     serializers: { err: errorFields, error: errorFields, cause: errorFields },
     redact: { paths: SECRET_KEYS.flatMap((key) => [key, `*.${key}`]), censor: "***" },
   };
-  return options.destination ? pino(settings, options.destination) : pino(settings);
+  return pino(settings, options.destination ?? linesTo(1));
+}
+
+/** How often, and after how long, a line is tried again that the reader of a full pipe has not made room for. */
+const TRIES = 100;
+const TRY_MS = 10;
+
+/**
+ * Writes each line at once, so that the last words of a process are not lost. Nobody who reads, or does not read, a log may stop
+ * the registry: pino's own destination waits without end for a reader that has gone.
+ */
+export function linesTo(fd: number, write: (fd: number, bytes: Uint8Array) => number = writeSync) {
+  const wait = new Int32Array(new SharedArrayBuffer(4));
+  let gone = false;
+  /** A line was dropped; until one passes again, none is waited for. */
+  let stuck = false;
+  return {
+    write(line: string): void {
+      let rest: Uint8Array = Buffer.from(line);
+      for (let tries = 0; rest.byteLength > 0 && !gone; ) {
+        try {
+          rest = rest.subarray(write(fd, rest));
+          stuck = false;
+        } catch (error) {
+          const { code } = error as NodeJS.ErrnoException;
+          if (code !== "EAGAIN" && code !== "EBUSY") gone = true;
+          else if (stuck || ++tries > TRIES) {
+            stuck = true;
+            return;
+          } else Atomics.wait(wait, 0, 0, TRY_MS);
+        }
+      }
+    },
+  };
 }
 
 /** What an error says, causes included, with passwords in URLs taken out. Values that are no errors are shown as text. */
