@@ -86,6 +86,8 @@ function catalogueOf(registry: Registry, logger: Logger): GateCatalogue {
           const tool = view?.tool(parts?.toolName ?? "");
           return view && tool ? listed(view.record, tool) : undefined;
         },
+        server: (serverId) => ns?.servers.get(serverId)?.record.tools,
+        servers: () => (ns?.ordered ?? []).map(({ serverId, record }) => ({ serverId, names: record.tools })),
       };
     },
     current(namespace, id) {
@@ -117,7 +119,7 @@ function* allOf(registry: Registry, namespace: string): Generator<ListedTool> {
   for (const record of records.values()) for (const tool of record.tools) yield listed(record, tool);
 }
 
-function listed({ header }: ServerRecord, tool: ServerRecord["tools"][number]): ListedTool {
+function listed({ header, tools: siblings }: ServerRecord, tool: ServerRecord["tools"][number]): ListedTool {
   const { serverId, title, availability } = header;
-  return { tool, serverId, service: title || serverId, availability };
+  return { tool, serverId, service: title || serverId, availability, siblings };
 }

@@ -18,6 +18,7 @@ import { firstSentence, formatTable, grouped, printable } from "./table.js";
 interface FindOptions extends RegistryOptions {
   readonly top?: number;
   readonly budget?: number;
+  readonly category?: string;
   readonly tag?: string[];
   readonly server?: string[];
   readonly scope?: string[];
@@ -40,6 +41,7 @@ export function findCommand(io: Io): Command {
     .argument("<intent...>", "such as: close the overdue purchase order")
     .option("--top <count>", "at most this many (default: 5)", whole)
     .option("--budget <tokens>", "estimated tokens that they may have together", whole)
+    .option("--category <module>", "only tools of this module of `toolcrib map`")
     .option("--tag <tag>", "only tools with every one of these tags", collect)
     .option("--server <id>", "only tools of these servers", collect)
     .option("--scope <scope>", "scopes that the agent has", collect)
@@ -56,7 +58,7 @@ export function findCommand(io: Io): Command {
         intent,
         topK: options.top ?? 0,
         tokenBudget: options.budget ?? 0,
-        filter: { tagsAll: options.tag ?? [], serverIds: options.server ?? [] },
+        filter: { category: options.category ?? "", tagsAll: options.tag ?? [], serverIds: options.server ?? [] },
         scopes: options.scope ?? [],
         state: options.state ?? [],
         includeSchemas: SCHEMAS[options.schemas],
@@ -68,7 +70,8 @@ export function findCommand(io: Io): Command {
   );
 }
 
-function whole(text: string): number {
+/** For options that are counts. */
+export function whole(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("a whole number is expected.");
   return Number(text);
 }

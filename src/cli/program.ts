@@ -10,6 +10,7 @@ import { importCommand } from "./import.js";
 import type { Io } from "./io.js";
 import { line } from "./io.js";
 import { lsCommand } from "./ls.js";
+import { mapCommand } from "./map.js";
 import { registerCommand } from "./register.js";
 import { sampleCommand } from "./sample.js";
 import { serversCommand } from "./servers.js";
@@ -49,6 +50,7 @@ function buildProgram(io: Io, setExitCode: (code: number) => void): Command {
     lsCommand(io),
     serversCommand(io),
     findCommand(io),
+    mapCommand(io),
     getCommand(io),
     watchCommand(io),
     deregisterCommand(io),

@@ -75,6 +75,9 @@ export class RegistryConnection {
   findTools(request: Input<"findTools">, options?: CallOptions): Promise<Output<"findTools">> {
     return this.#unary("findTools", request, options);
   }
+  getModuleMap(request: Input<"getModuleMap">, options?: CallOptions): Promise<Output<"getModuleMap">> {
+    return this.#unary("getModuleMap", request, options);
+  }
   isolateServer(request: Input<"isolateServer">, options?: CallOptions): Promise<Output<"isolateServer">> {
     return this.#unary("isolateServer", request, options);
   }

@@ -73,6 +73,12 @@ export const LIMITS = {
   intentFacts: 100,
   /** Longest fact and scope: as long as the precondition that it may fulfil. */
   factLength: 200,
+  /** Estimated tokens of a module map: the default, the least that says anything, and about one page of stubs. */
+  mapTokensDefault: 500,
+  mapTokensLeast: 20,
+  mapTokens: 30_000,
+  /** Longest name of a module: a server_id, a slash and a part of a tool's name. */
+  moduleLength: 192,
   /** Leases of one Renew. */
   renewLeases: 1_000,
   /** Rejected tools kept and shown per server. */
@@ -104,6 +110,8 @@ export const LIMITS = {
   memoryDefinitionBytes: 64 * 1024 * 1024,
   /** Bytes of one upstream response (one page of a listing). */
   upstreamBytes: 32 * 1024 * 1024,
+  /** Bytes of one upstream answer that is no list: handshakes and probes. */
+  answerBytes: 1024 * 1024,
   /** All headers of one upstream response: what Node's client takes by default, whatever its flags say. */
   upstreamHeaderBytes: 16 * 1024,
   /** All pages of one listing together: many listings may be held at once. */

@@ -2,6 +2,7 @@
 import type { Filter } from "../domain/filter.js";
 import type { Position } from "../domain/revision.js";
 import type { Availability, Tool } from "../domain/server.js";
+import type { ModuleMap } from "./module-map.js";
 import type { LoadedSchema, SchemaView } from "./ports.js";
 
 export interface RecentTool {
@@ -24,6 +25,8 @@ export interface FindQuery {
   readonly scopes: readonly string[];
   /** Which tools; its namespace is the one that is searched. */
   readonly filter: Filter;
+  /** A module of the map, as `server` or `server/module`; empty = all. */
+  readonly category: string;
   /** 0 = LIMITS.findToolsDefault. */
   readonly topK: number;
   /** 0 = no bound. */
@@ -75,7 +78,23 @@ export interface FindOutput {
   readonly stale: boolean;
 }
 
+export interface MapQuery {
+  readonly namespace: string;
+  /** 0 = LIMITS.mapTokensDefault. */
+  readonly tokenBudget: number;
+  /** `server` or `server/module`; empty = the whole catalogue. */
+  readonly module: string;
+  readonly minRevision: string;
+}
+
+export interface MapOutput extends ModuleMap {
+  readonly position: Position;
+  readonly stale: boolean;
+}
+
 export interface GateApi {
+  /** The catalogue in a few hundred tokens. Throws Fault NOT_FOUND for a module that is not there, and those of a read. */
+  map(query: MapQuery): Promise<MapOutput>;
   /** `deadlineMs`: what the caller still has for loading schemas; undefined = none said. Throws Fault NOT_READY and those of a read. */
   find(query: FindQuery, deadlineMs: number | undefined): Promise<FindOutput>;
 }

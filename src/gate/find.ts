@@ -7,6 +7,7 @@ import type { FindQuery, Reason, WithheldTool } from "./api.js";
 import type { Candidates } from "./candidates.js";
 import type { Candidate } from "./fusion.js";
 import { type Intent, nameKey } from "./intent.js";
+import { isIn } from "./modules.js";
 import type { Cut, ListedTool } from "./ports.js";
 import { Granted, missingWords } from "./preconditions.js";
 import type { IndexedTool } from "./search.js";
@@ -117,8 +118,12 @@ class Shortlist {
 }
 
 /** Availability is no matter of the filter: who is unavailable is named as withheld. */
-function wanted({ filter }: FindQuery, { tool, serverId }: ListedTool): boolean {
-  return matchesServer(filter, filter.namespace, serverId) && matchesTool(filter, tool);
+function wanted({ filter, category }: FindQuery, { tool, serverId, siblings }: ListedTool): boolean {
+  return (
+    matchesServer(filter, filter.namespace, serverId) &&
+    matchesTool(filter, tool) &&
+    (category === "" || isIn(category, serverId, tool.name, siblings))
+  );
 }
 
 function reasonsOf({ exactName, matched }: Candidate): Reason[] {

@@ -5,11 +5,13 @@ import { LIMITS } from "../domain/limits.js";
 import type { Tool } from "../domain/server.js";
 import type { StubFields } from "../domain/stub.js";
 import { price } from "./answer.js";
-import type { FindOutput, FindQuery, GateApi, WithheldCause } from "./api.js";
+import type { FindOutput, FindQuery, GateApi, MapOutput, MapQuery, WithheldCause } from "./api.js";
 import { candidatesFor } from "./candidates.js";
 import { DefinitionReader } from "./definition-reader.js";
 import { choose } from "./find.js";
 import { intentOf } from "./intent.js";
+import { mapOfAll, mapOfModule } from "./module-map.js";
+import { moduleNamed } from "./modules.js";
 import { NamespaceIndex } from "./namespace-index.js";
 import type { DecodeStub, GateCatalogue, GateClock, ListedTool, LoadSchemas } from "./ports.js";
 
@@ -81,6 +83,7 @@ export class Gate implements GateApi {
     const { catalogue, load, clock, observer } = this.deps;
     const { namespace } = query.filter;
     const cut = await catalogue.at(namespace, query.minRevision);
+    if (query.category !== "") moduleNamed(cut, query.category);
     const held = this.namespaces.get(namespace);
     const behind = held?.catchUp();
     if (behind) await this.inTime(behind);
@@ -107,6 +110,13 @@ export class Gate implements GateApi {
       position: cut.position,
       stale: cut.stale,
     };
+  }
+
+  async map({ namespace, module, tokenBudget, minRevision }: MapQuery): Promise<MapOutput> {
+    const cut = await this.deps.catalogue.at(namespace, minRevision);
+    const budget = tokenBudget === 0 ? LIMITS.mapTokensDefault : tokenBudget;
+    const map = module === "" ? mapOfAll(cut.servers(), budget) : mapOfModule(moduleNamed(cut, module), budget);
+    return { ...map, position: cut.position, stale: cut.stale };
   }
 
   async stop(): Promise<void> {

@@ -12,6 +12,8 @@ export interface ListedTool {
   /** What its server is called; its id where it has no title. */
   readonly service: string;
   readonly availability: Availability;
+  /** All tools of its server, this one among them; never written to. */
+  readonly siblings: readonly Tool[];
 }
 
 /** What one question is answered from. */
@@ -20,6 +22,9 @@ export interface Cut {
   readonly stale: boolean;
   /** Undefined for a tool that is not there. */
   tool(toolId: string): ListedTool | undefined;
+  /** The tools of a server, in name order; undefined for a server that is not there. */
+  server(serverId: string): readonly Tool[] | undefined;
+  servers(): readonly { readonly serverId: string; readonly names: readonly Tool[] }[];
 }
 
 export interface GateCatalogue {

@@ -168,7 +168,7 @@ const ADMIN: Case[] = [
 
 const GATE: Case[] = [
   { what: "no intent and a top_k beyond the limit", method: "findTools", request: { topK: 51 }, expected: invalid },
-  { what: "an intent with a category", method: "findTools", request: { intent: "x", filter: { category: "db" } }, expected: { code: "UNIMPLEMENTED", reason: "CATEGORY_UNSUPPORTED" } },
+  { what: "a map of one token", method: "getModuleMap", request: { tokenBudget: 1, namespace: "NO" }, expected: invalid },
 ];
 
 const METHODS = { ...RegistryService.method, ...GateService.method, ...AdminService.method };

@@ -129,12 +129,47 @@ describe("bad input", () => {
   it("an unknown tag selects nothing; a category and an inclusion that are not known say so", async () => {
     expect(await remote.call("findTools", { intent, filter: { tagsAny: ["unheard-of"] } })).toMatchObject({ tools: [], weak: true });
     for (const [request, reason] of [
-      [{ intent, filter: { category: "finance" } }, "CATEGORY_UNSUPPORTED"],
+      [{ intent, filter: { category: "finance" } }, "NOT_FOUND"],
       [{ intent, includeSchemas: 77 }, "VIEW_UNSUPPORTED"],
     ] as const) {
       const error = await remote.call("findTools", request).then(() => undefined, (e: unknown) => detailsOf(e as never));
       expect(error?.reason).toBe(reason);
     }
+  });
+});
+
+describe("GetModuleMap", () => {
+  it("is the same over both listeners, names what FindTools takes, and looks into modules", async () => {
+    const map = await remote.call("getModuleMap");
+    expect(map).toMatchObject({ toolCount: 3, leftOut: 0, stale: false, modules: [{ name: "erp", toolCount: 3 }] });
+    expect(map.text).toBe("3 tools on 1 server.\nerp 3: purchase (close, delete); invoice (list)");
+    const answer = await fetch(`${registry.http}/toolcrib.v1.GateService/GetModuleMap`, { method: "POST", headers: { "content-type": "application/json" }, body: "{}" });
+    expect(await answer.json()).toMatchObject({ text: map.text, estimatedTokens: map.estimatedTokens });
+    const inside = await remote.call("getModuleMap", { module: "erp/invoice" });
+    expect(inside.modules).toEqual([{ name: "erp/list_invoices", toolCount: 1 }]);
+    const { tools } = await remote.call("findTools", { intent: "list or close", filter: { category: "erp/invoice" } });
+    expect(tools.map((t: any) => t.stub.name)).toEqual(["list_invoices"]);
+    expect(await remote.call("getModuleMap", { namespace: "empty" })).toMatchObject({ text: "0 tools on 0 servers.", modules: [] });
+  });
+
+  it.each([
+    [{ tokenBudget: -1 }, "INVALID_REQUEST"],
+    [{ tokenBudget: 19 }, "INVALID_REQUEST"],
+    [{ tokenBudget: 1_000_000 }, "INVALID_REQUEST"],
+    [{ module: "x".repeat(500) }, "INVALID_REQUEST"],
+    [{ module: "nobody" }, "NOT_FOUND"],
+    [{ module: "erp/\u0000" }, "NOT_FOUND"],
+  ])("refuses %o", async (request, reason) => {
+    const error = await remote.call("getModuleMap", request).then(() => undefined, (e: unknown) => detailsOf(e as never));
+    expect(error?.reason).toBe(reason);
+  });
+
+  it("toolcrib map prints it", async () => {
+    const run = (...args: string[]) => toolcribDone(["map", ...args, "--registry", registry.grpc]);
+    const { stdout } = await run();
+    expect(stdout).toMatch(/^3 tools on 1 server\.\nerp 3: .*\n\n\d+ tokens \(estimated\)\.\n$/);
+    expect(JSON.parse((await run("erp", "--json", "--budget", "50")).stdout).modules).toHaveLength(2);
+    expect(await run("nobody")).toMatchObject({ code: 1, stderr: expect.stringContaining("no such module") as string });
   });
 });
 

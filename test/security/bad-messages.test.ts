@@ -17,6 +17,7 @@ const GATE = "toolcrib.v1.GateService";
 const METHODS = [
   ...["Register", "Renew", "Deregister", "GetStubs", "GetFullSchema", "BatchGetFullSchemas", "ListServers", "GetServer", "Watch"].map((m) => `/${SERVICE}/${m}`),
   `/${GATE}/FindTools`,
+  `/${GATE}/GetModuleMap`,
   ...["IsolateServer", "ResumeServer", "RefreshServer"].map((m) => `/${ADMIN}/${m}`),
 ];
 const UNARY = METHODS.filter((path) => !path.endsWith("/Watch"));

@@ -1,7 +1,7 @@
 /** A gate over a catalogue that a test keeps by hand. */
 import { everything } from "../../src/domain/filter.js";
 import { splitToolId } from "../../src/domain/ids.js";
-import type { Availability } from "../../src/domain/server.js";
+import type { Availability, Tool } from "../../src/domain/server.js";
 import { EMPTY_STUB, type StubFields } from "../../src/domain/stub.js";
 import type { FindQuery } from "../../src/gate/api.js";
 import { Gate, type GateObserver } from "../../src/gate/gate.js";
@@ -29,10 +29,22 @@ export function shelf(load: LoadSchemas = async () => []): Shelf {
   const definitions = new Map<string, Uint8Array>();
   const errors: unknown[] = [];
   const told: string[] = [];
+  const servers = () => {
+    const byServer = new Map<string, Tool[]>();
+    for (const { serverId, tool } of tools.values()) {
+      const list = byServer.get(serverId);
+      if (list) list.push(tool);
+      else byServer.set(serverId, [tool]);
+    }
+    return {
+      server: (serverId: string) => byServer.get(serverId),
+      servers: () => [...byServer].map(([serverId, names]) => ({ serverId, names })),
+    };
+  };
   const observer: GateObserver = { found: (fit) => void told.push(fit), withheld: (cause) => void told.push(cause) };
   const gate = new Gate({
     catalogue: {
-      at: async () => ({ position: POSITION, stale: self.stale, tool: (id) => tools.get(id) }),
+      at: async () => ({ position: POSITION, stale: self.stale, tool: (id) => tools.get(id), ...servers() }),
       current: (_namespace, id) => tools.get(id),
       all: () => tools.values(),
       definitions: async (_namespace, digests) => digests.map((digest) => definitions.get(digest)),
@@ -64,7 +76,8 @@ export function shelf(load: LoadSchemas = async () => []): Shelf {
     put(id, label = {}, availability = "available") {
       const { serverId, toolName: name } = splitToolId(id) as { serverId: string; toolName: string };
       const tool = stubCodec.encode({ ...EMPTY_STUB, serverId, name, ...label }, false);
-      tools.set(id, { tool, serverId, service: serverId, availability });
+      const facts = { tool, serverId, service: serverId, availability };
+      tools.set(id, { ...facts, get siblings() { return servers().server(serverId) ?? []; } });
       changed(id, serverId);
     },
     remove(id) {
@@ -84,6 +97,7 @@ export function asking(intent: string, more: Partial<FindQuery> = {}): FindQuery
     state: [],
     scopes: [],
     filter: everything("default"),
+    category: "",
     topK: 0,
     tokenBudget: 0,
     schemas: "none",

@@ -34,6 +34,7 @@ export class GuardedApi implements Api {
   ) {
     this.api = registry;
     this.gate = {
+      map: (query) => gate.map(this.seen(query)),
       find: (query, deadlineMs) => gate.find({ ...query, filter: this.seen(query.filter) }, deadlineMs),
     };
   }

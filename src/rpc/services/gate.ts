@@ -1,12 +1,28 @@
 /** The RPCs of GateService: each asks the use-case, and puts the answer together as bytes. */
-import { GateService } from "../../gen/toolcrib/v1/gate_service_pb.js";
+import { create } from "@bufbuild/protobuf";
+import { formatRevision } from "../../domain/revision.js";
+import { GateService, GetModuleMapResponseSchema } from "../../gen/toolcrib/v1/gate_service_pb.js";
 import { findAnswer } from "../find-answer.js";
-import { toFindQuery } from "../translate/find.js";
-import { type UnaryMethod, method } from "./method.js";
+import { toFindQuery, toMapQuery } from "../translate/find.js";
+import { type UnaryMethod, encode, method } from "./method.js";
 
 const findTools = method(GateService.method.findTools, async (api, request, { deadlineMs }) => {
   const output = await api.gate.find(toFindQuery(request), deadlineMs);
   return { parts: [findAnswer(output)], stale: output.stale };
 });
 
-export const GATE: readonly UnaryMethod[] = [findTools];
+const getModuleMap = method(GateService.method.getModuleMap, async (api, request) => {
+  const { text, tokens, modules, leftOut, tools, position, stale } = await api.gate.map(toMapQuery(request));
+  const body = create(GetModuleMapResponseSchema, {
+    text,
+    estimatedTokens: tokens,
+    modules: modules.map(({ name, tools: toolCount }) => ({ name, toolCount })),
+    leftOut,
+    toolCount: tools,
+    revision: formatRevision(position),
+    stale,
+  });
+  return encode(GetModuleMapResponseSchema, body, stale);
+});
+
+export const GATE: readonly UnaryMethod[] = [findTools, getModuleMap];

@@ -5,14 +5,19 @@ import type { Availability } from "../../domain/server.js";
 import { type StubFilter, Availability as WireAvailability } from "../../gen/toolcrib/v1/stub_pb.js";
 import type { Checks } from "./checks.js";
 
-/** The filter in a namespace; an absent one selects everything. Throws CATEGORY_UNSUPPORTED for a category. */
-export function toFilter(namespace: string, filter: StubFilter | undefined, checks: Checks): Filter {
+/** The filter in a namespace; an absent one selects everything. Throws CATEGORY_UNSUPPORTED for a category, unless the caller reads it. */
+export function toFilter(
+  namespace: string,
+  filter: StubFilter | undefined,
+  checks: Checks,
+  category: "refused" | "read" = "refused",
+): Filter {
   const ns = checks.namespace(namespace);
   if (!filter) return everything(ns);
-  if (filter.category !== "") {
+  if (filter.category !== "" && category === "refused") {
     throw new Fault(
       "CATEGORY_UNSUPPORTED",
-      "filter.category is not supported yet: filter by tags or server_ids instead",
+      "filter.category is for FindTools alone: filter by tags or server_ids instead",
     );
   }
   return {

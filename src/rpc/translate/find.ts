@@ -1,16 +1,16 @@
-/** What FindTools is asked: protobuf → the gate's query. */
+/** What the gate is asked: protobuf → its queries. */
 import { oneLineReasons } from "../../domain/admission/names.js";
 import { Fault } from "../../domain/fault.js";
 import { LIMITS } from "../../domain/limits.js";
-import type { FindQuery, SchemaChoice } from "../../gate/api.js";
-import { type FindToolsRequest, type RecentTool, SchemaInclusion } from "../../gen/toolcrib/v1/gate_service_pb.js";
+import type { FindQuery, MapQuery, SchemaChoice } from "../../gate/api.js";
+import { type FindToolsRequest, type GetModuleMapRequest, type RecentTool, SchemaInclusion } from "../../gen/toolcrib/v1/gate_service_pb.js";
 import { Checks } from "./checks.js";
 import { toFilter } from "./filter.js";
 
 /** Throws INVALID_REQUEST with every violation. */
 export function toFindQuery(request: FindToolsRequest): FindQuery {
   const checks = new Checks();
-  const filter = toFilter(request.namespace, request.filter, checks);
+  const filter = toFilter(request.namespace, request.filter, checks, "read");
   if (filter.availability === "unavailable")
     checks.add("filter.availability", "is UNAVAILABLE, but unavailable tools are never offered; GetStubs lists them");
   const intent = checks.length("intent", request.intent, LIMITS.intentLength);
@@ -26,10 +26,28 @@ export function toFindQuery(request: FindToolsRequest): FindQuery {
     state: facts("state", request.state, checks),
     scopes: facts("scopes", request.scopes, checks),
     filter,
+    category: checks.length("filter.category", request.filter?.category ?? "", LIMITS.moduleLength),
     topK: within("top_k", request.topK, LIMITS.findTools, `0 for ${LIMITS.findToolsDefault}`, checks),
     tokenBudget: within("token_budget", request.tokenBudget, BUDGET_MOST, "0 for no bound", checks),
     schemas: toChoice(request.includeSchemas),
     minRevision: checks.token("min_revision", request.minRevision),
+  };
+  checks.done();
+  return query;
+}
+
+/** Throws INVALID_REQUEST with every violation. */
+export function toMapQuery({ namespace, tokenBudget, module, minRevision }: GetModuleMapRequest): MapQuery {
+  const checks = new Checks();
+  if (tokenBudget !== 0 && (tokenBudget < LIMITS.mapTokensLeast || tokenBudget > LIMITS.mapTokens)) {
+    const range = `${LIMITS.mapTokensLeast} to ${LIMITS.mapTokens}, or 0 for ${LIMITS.mapTokensDefault}`;
+    checks.add("token_budget", `${range}; ${tokenBudget} was sent`);
+  }
+  const query = {
+    namespace: checks.namespace(namespace),
+    tokenBudget,
+    module: checks.length("module", module, LIMITS.moduleLength),
+    minRevision: checks.token("min_revision", minRevision),
   };
   checks.done();
   return query;

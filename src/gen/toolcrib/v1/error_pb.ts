@@ -83,7 +83,7 @@ export enum ErrorReason {
   TOOLS_REJECTED = 5,
 
   /**
-   * UNIMPLEMENTED: categories come with the gate.
+   * UNIMPLEMENTED: only FindTools takes a category.
    *
    * @generated from enum value: ERROR_REASON_CATEGORY_UNSUPPORTED = 6;
    */

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolcrib/v1/gate_service.proto.
  */
 export const file_toolcrib_v1_gate_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sY3JpYi92MS9nYXRlX3NlcnZpY2UucHJvdG8SC3Rvb2xjcmliLnYxIkEKClJlY2VudFRvb2wSDwoHdG9vbF9pZBgBIAEoCRIPCgdzdWNjZXNzGAIgASgIEhEKCXR1cm5zX2FnbxgDIAEoDSKvAgoQRmluZFRvb2xzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDgoGaW50ZW50GAIgASgJEg8KB2hpc3RvcnkYAyADKAkSLQoMcmVjZW50X3Rvb2xzGAQgAygLMhcudG9vbGNyaWIudjEuUmVjZW50VG9vbBINCgVzdGF0ZRgFIAMoCRIOCgZzY29wZXMYBiADKAkSJwoGZmlsdGVyGAcgASgLMhcudG9vbGNyaWIudjEuU3R1YkZpbHRlchINCgV0b3BfaxgIIAEoBRIUCgx0b2tlbl9idWRnZXQYCSABKAUSNQoPaW5jbHVkZV9zY2hlbWFzGAogASgOMhwudG9vbGNyaWIudjEuU2NoZW1hSW5jbHVzaW9uEhQKDG1pbl9yZXZpc2lvbhgLIAEoCSKKAQoGUmVhc29uEiYKBGtpbmQYASABKA4yGC50b29sY3JpYi52MS5SZWFzb24uS2luZBINCgV3b3JkcxgCIAMoCSJJCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABIWChJLSU5EX01BVENIRURfV09SRFMQARITCg9LSU5EX0VYQUNUX05BTUUQAiL3AQoKUmFua2VkVG9vbBIfCgRzdHViGAEgASgLMhEudG9vbGNyaWIudjEuU3R1YhINCgVzY29yZRgCIAEoARIOCgZtYXJnaW4YAyABKAESJAoHcmVhc29ucxgEIAMoCzITLnRvb2xjcmliLnYxLlJlYXNvbhIYChBlc3RpbWF0ZWRfdG9rZW5zGAUgASgNEi0KCmRlZmluaXRpb24YBiABKAsyFy50b29sY3JpYi52MS5GdWxsU2NoZW1hSAASMAoMc2NoZW1hX2Vycm9yGAcgASgLMhgudG9vbGNyaWIudjEuU2NoZW1hRXJyb3JIAEIICgZzY2hlbWEi8AEKDFdpdGhoZWxkVG9vbBIPCgd0b29sX2lkGAEgASgJEi4KBWNhdXNlGAIgASgOMh8udG9vbGNyaWIudjEuV2l0aGhlbGRUb29sLkNhdXNlEgsKA3doeRgDIAEoCRITCgtzdWJzdGl0dXRlcxgEIAMoCRINCgVzY29yZRgFIAEoASJuCgVDYXVzZRIVChFDQVVTRV9VTlNQRUNJRklFRBAAEhMKD0NBVVNFX1VOSEVBTFRIWRABEg8KC0NBVVNFX1NDT1BFEAISFgoSQ0FVU0VfUFJFQ09ORElUSU9OEAMSEAoMQ0FVU0VfQlVER0VUEAQi4QEKEUZpbmRUb29sc1Jlc3BvbnNlEiYKBXRvb2xzGAEgAygLMhcudG9vbGNyaWIudjEuUmFua2VkVG9vbBIrCgh3aXRoaGVsZBgCIAMoCzIZLnRvb2xjcmliLnYxLldpdGhoZWxkVG9vbBIMCgR3ZWFrGAMgASgIEhUKDWFuc3dlcl90b2tlbnMYBCABKA0SGAoQY2F0YWxvZ3VlX3Rva2VucxgFIAEoBBIXCg9jYXRhbG9ndWVfdG9vbHMYBiABKA0SEAoIcmV2aXNpb24YByABKAkSDQoFc3RhbGUYCCABKAgqwwEKD1NjaGVtYUluY2x1c2lvbhIgChxTQ0hFTUFfSU5DTFVTSU9OX1VOU1BFQ0lGSUVEEAASGQoVU0NIRU1BX0lOQ0xVU0lPTl9OT05FEAESHAoYU0NIRU1BX0lOQ0xVU0lPTl9DT01QQUNUEAISHwobU0NIRU1BX0lOQ0xVU0lPTl9JTlBVVF9PTkxZEAMSGQoVU0NIRU1BX0lOQ0xVU0lPTl9GVUxMEAQSGQoVU0NIRU1BX0lOQ0xVU0lPTl9BVVRPEAUyWQoLR2F0ZVNlcnZpY2USSgoJRmluZFRvb2xzEh0udG9vbGNyaWIudjEuRmluZFRvb2xzUmVxdWVzdBoeLnRvb2xjcmliLnYxLkZpbmRUb29sc1Jlc3BvbnNlYgZwcm90bzM", [file_toolcrib_v1_registry_service, file_toolcrib_v1_stub]);
+  fileDesc("Ch50b29sY3JpYi92MS9nYXRlX3NlcnZpY2UucHJvdG8SC3Rvb2xjcmliLnYxIkEKClJlY2VudFRvb2wSDwoHdG9vbF9pZBgBIAEoCRIPCgdzdWNjZXNzGAIgASgIEhEKCXR1cm5zX2FnbxgDIAEoDSKvAgoQRmluZFRvb2xzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDgoGaW50ZW50GAIgASgJEg8KB2hpc3RvcnkYAyADKAkSLQoMcmVjZW50X3Rvb2xzGAQgAygLMhcudG9vbGNyaWIudjEuUmVjZW50VG9vbBINCgVzdGF0ZRgFIAMoCRIOCgZzY29wZXMYBiADKAkSJwoGZmlsdGVyGAcgASgLMhcudG9vbGNyaWIudjEuU3R1YkZpbHRlchINCgV0b3BfaxgIIAEoBRIUCgx0b2tlbl9idWRnZXQYCSABKAUSNQoPaW5jbHVkZV9zY2hlbWFzGAogASgOMhwudG9vbGNyaWIudjEuU2NoZW1hSW5jbHVzaW9uEhQKDG1pbl9yZXZpc2lvbhgLIAEoCSKKAQoGUmVhc29uEiYKBGtpbmQYASABKA4yGC50b29sY3JpYi52MS5SZWFzb24uS2luZBINCgV3b3JkcxgCIAMoCSJJCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABIWChJLSU5EX01BVENIRURfV09SRFMQARITCg9LSU5EX0VYQUNUX05BTUUQAiL3AQoKUmFua2VkVG9vbBIfCgRzdHViGAEgASgLMhEudG9vbGNyaWIudjEuU3R1YhINCgVzY29yZRgCIAEoARIOCgZtYXJnaW4YAyABKAESJAoHcmVhc29ucxgEIAMoCzITLnRvb2xjcmliLnYxLlJlYXNvbhIYChBlc3RpbWF0ZWRfdG9rZW5zGAUgASgNEi0KCmRlZmluaXRpb24YBiABKAsyFy50b29sY3JpYi52MS5GdWxsU2NoZW1hSAASMAoMc2NoZW1hX2Vycm9yGAcgASgLMhgudG9vbGNyaWIudjEuU2NoZW1hRXJyb3JIAEIICgZzY2hlbWEi8AEKDFdpdGhoZWxkVG9vbBIPCgd0b29sX2lkGAEgASgJEi4KBWNhdXNlGAIgASgOMh8udG9vbGNyaWIudjEuV2l0aGhlbGRUb29sLkNhdXNlEgsKA3doeRgDIAEoCRITCgtzdWJzdGl0dXRlcxgEIAMoCRINCgVzY29yZRgFIAEoASJuCgVDYXVzZRIVChFDQVVTRV9VTlNQRUNJRklFRBAAEhMKD0NBVVNFX1VOSEVBTFRIWRABEg8KC0NBVVNFX1NDT1BFEAISFgoSQ0FVU0VfUFJFQ09ORElUSU9OEAMSEAoMQ0FVU0VfQlVER0VUEAQi4QEKEUZpbmRUb29sc1Jlc3BvbnNlEiYKBXRvb2xzGAEgAygLMhcudG9vbGNyaWIudjEuUmFua2VkVG9vbBIrCgh3aXRoaGVsZBgCIAMoCzIZLnRvb2xjcmliLnYxLldpdGhoZWxkVG9vbBIMCgR3ZWFrGAMgASgIEhUKDWFuc3dlcl90b2tlbnMYBCABKA0SGAoQY2F0YWxvZ3VlX3Rva2VucxgFIAEoBBIXCg9jYXRhbG9ndWVfdG9vbHMYBiABKA0SEAoIcmV2aXNpb24YByABKAkSDQoFc3RhbGUYCCABKAgiZAoTR2V0TW9kdWxlTWFwUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFAoMdG9rZW5fYnVkZ2V0GAIgASgFEg4KBm1vZHVsZRgDIAEoCRIUCgxtaW5fcmV2aXNpb24YBCABKAkiKgoGTW9kdWxlEgwKBG5hbWUYASABKAkSEgoKdG9vbF9jb3VudBgCIAEoDSKrAQoUR2V0TW9kdWxlTWFwUmVzcG9uc2USDAoEdGV4dBgBIAEoCRIYChBlc3RpbWF0ZWRfdG9rZW5zGAIgASgNEiQKB21vZHVsZXMYAyADKAsyEy50b29sY3JpYi52MS5Nb2R1bGUSEAoIbGVmdF9vdXQYBCABKA0SEgoKdG9vbF9jb3VudBgFIAEoDRIQCghyZXZpc2lvbhgGIAEoCRINCgVzdGFsZRgHIAEoCCrDAQoPU2NoZW1hSW5jbHVzaW9uEiAKHFNDSEVNQV9JTkNMVVNJT05fVU5TUEVDSUZJRUQQABIZChVTQ0hFTUFfSU5DTFVTSU9OX05PTkUQARIcChhTQ0hFTUFfSU5DTFVTSU9OX0NPTVBBQ1QQAhIfChtTQ0hFTUFfSU5DTFVTSU9OX0lOUFVUX09OTFkQAxIZChVTQ0hFTUFfSU5DTFVTSU9OX0ZVTEwQBBIZChVTQ0hFTUFfSU5DTFVTSU9OX0FVVE8QBTKuAQoLR2F0ZVNlcnZpY2USSgoJRmluZFRvb2xzEh0udG9vbGNyaWIudjEuRmluZFRvb2xzUmVxdWVzdBoeLnRvb2xjcmliLnYxLkZpbmRUb29sc1Jlc3BvbnNlElMKDEdldE1vZHVsZU1hcBIgLnRvb2xjcmliLnYxLkdldE1vZHVsZU1hcFJlcXVlc3QaIS50b29sY3JpYi52MS5HZXRNb2R1bGVNYXBSZXNwb25zZWIGcHJvdG8z", [file_toolcrib_v1_registry_service, file_toolcrib_v1_stub]);
 
 /**
  * RecentTool is a call that the agent made a while ago.
@@ -100,7 +100,8 @@ export type FindToolsRequest = Message<"toolcrib.v1.FindToolsRequest"> & {
   scopes: string[];
 
   /**
-   * Only these tools. Unavailable tools are never offered, so its availability may be left out or AVAILABLE.
+   * Only these tools. Its category is a module of GetModuleMap. Unavailable tools are never offered, so its availability may be
+   * left out or AVAILABLE.
    *
    * @generated from field: toolcrib.v1.StubFilter filter = 7;
    */
@@ -445,6 +446,140 @@ export const FindToolsResponseSchema: GenMessage<FindToolsResponse> = /*@__PURE_
   messageDesc(file_toolcrib_v1_gate_service, 5);
 
 /**
+ * GetModuleMapRequest says how much may be told of what.
+ *
+ * @generated from message toolcrib.v1.GetModuleMapRequest
+ */
+export type GetModuleMapRequest = Message<"toolcrib.v1.GetModuleMapRequest"> & {
+  /**
+   * Tenant.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * Estimated tokens that the map may have, 20 to 30,000; 0 means 500.
+   *
+   * @generated from field: int32 token_budget = 2;
+   */
+  tokenBudget: number;
+
+  /**
+   * A module to look into, `server_id` or `server_id/module`; empty: the whole catalogue.
+   *
+   * @generated from field: string module = 3;
+   */
+  module: string;
+
+  /**
+   * Wait until the replica has seen this revision.
+   *
+   * @generated from field: string min_revision = 4;
+   */
+  minRevision: string;
+};
+
+/**
+ * Describes the message toolcrib.v1.GetModuleMapRequest.
+ * Use `create(GetModuleMapRequestSchema)` to create a new message.
+ */
+export const GetModuleMapRequestSchema: GenMessage<GetModuleMapRequest> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_gate_service, 6);
+
+/**
+ * Module is a group of tools: a server, a group of tools of one server by their names, or inside of that one tool.
+ *
+ * @generated from message toolcrib.v1.Module
+ */
+export type Module = Message<"toolcrib.v1.Module"> & {
+  /**
+   * `server_id` or `server_id/module`: a category for FindTools and a module for GetModuleMap. A single tool's is its tool_id.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Tools in it.
+   *
+   * @generated from field: uint32 tool_count = 2;
+   */
+  toolCount: number;
+};
+
+/**
+ * Describes the message toolcrib.v1.Module.
+ * Use `create(ModuleSchema)` to create a new message.
+ */
+export const ModuleSchema: GenMessage<Module> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_gate_service, 7);
+
+/**
+ * GetModuleMapResponse is the map.
+ *
+ * @generated from message toolcrib.v1.GetModuleMapResponse
+ */
+export type GetModuleMapResponse = Message<"toolcrib.v1.GetModuleMapResponse"> & {
+  /**
+   * For a prompt: a line for each module, with the things that its tools are about and what can be done to them. Things with the same
+   * verbs are folded: "order, return (create, list)".
+   *
+   * @generated from field: string text = 1;
+   */
+  text: string;
+
+  /**
+   * Estimated tokens of the text: its bytes divided by 4.
+   *
+   * @generated from field: uint32 estimated_tokens = 2;
+   */
+  estimatedTokens: number;
+
+  /**
+   * The modules of the text, in its order.
+   *
+   * @generated from field: repeated toolcrib.v1.Module modules = 3;
+   */
+  modules: Module[];
+
+  /**
+   * Modules that did not fit.
+   *
+   * @generated from field: uint32 left_out = 4;
+   */
+  leftOut: number;
+
+  /**
+   * Tools in what was looked into.
+   *
+   * @generated from field: uint32 tool_count = 5;
+   */
+  toolCount: number;
+
+  /**
+   * The revision this was read at.
+   *
+   * @generated from field: string revision = 6;
+   */
+  revision: string;
+
+  /**
+   * The store is away; this is the last that is known (P8).
+   *
+   * @generated from field: bool stale = 7;
+   */
+  stale: boolean;
+};
+
+/**
+ * Describes the message toolcrib.v1.GetModuleMapResponse.
+ * Use `create(GetModuleMapResponseSchema)` to create a new message.
+ */
+export const GetModuleMapResponseSchema: GenMessage<GetModuleMapResponse> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_gate_service, 8);
+
+/**
  * SchemaInclusion chooses what comes along of each tool's definition.
  *
  * @generated from enum toolcrib.v1.SchemaInclusion
@@ -512,8 +647,8 @@ export const GateService: GenService<{
    * been among them and were withheld. It touches no network, except where schemas are asked for: those load in parallel within the
    * caller's deadline (200 ms without one), and a tool whose schema comes too late is answered without it (P11). A tool is findable
    * within one second after it was registered, on every replica; one that was removed is never answered. Callable by readers.
-   * Errors: INVALID_REQUEST with every violation, CATEGORY_UNSUPPORTED, VIEW_UNSUPPORTED, REVISION_NOT_REACHED, DEAD_REVISION,
-   * NOT_READY.
+   * Errors: INVALID_REQUEST with every violation, VIEW_UNSUPPORTED, REVISION_NOT_REACHED, DEAD_REVISION,
+   * NOT_READY, NOT_FOUND for a category that is none.
    *
    * @generated from rpc toolcrib.v1.GateService.FindTools
    */
@@ -521,6 +656,19 @@ export const GateService: GenService<{
     methodKind: "unary";
     input: typeof FindToolsRequestSchema;
     output: typeof FindToolsResponseSchema;
+  },
+  /**
+   * GetModuleMap answers the whole catalogue in a given number of tokens: every server with its number of tools, and as far as
+   * they fit what its tools are about; or one module in the same way. The names are categories for FindTools. Equal catalogues give
+   * byte-identical maps (P12). It touches no network (P11). Callable by readers. Errors: INVALID_REQUEST, NOT_FOUND for a module
+   * that is not there, REVISION_NOT_REACHED, DEAD_REVISION, NOT_READY.
+   *
+   * @generated from rpc toolcrib.v1.GateService.GetModuleMap
+   */
+  getModuleMap: {
+    methodKind: "unary";
+    input: typeof GetModuleMapRequestSchema;
+    output: typeof GetModuleMapResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_toolcrib_v1_gate_service, 0);

@@ -250,7 +250,7 @@ export type StubFilter = Message<"toolcrib.v1.StubFilter"> & {
   tagsAll: string[];
 
   /**
-   * Reserved for the gate's categories: a non-empty value is refused with CATEGORY_UNSUPPORTED.
+   * For FindTools: a module of GetModuleMap. Elsewhere a non-empty value is refused with CATEGORY_UNSUPPORTED.
    *
    * @generated from field: string category = 3;
    */
