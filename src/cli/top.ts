@@ -10,6 +10,7 @@ import { withConnection, withRegistry } from "./options.js";
 import { frame } from "./top/frame.js";
 import { Screen } from "./top/screen.js";
 import { Source } from "./top/source.js";
+import { WIDTH } from "./table.js";
 
 interface TopOptions extends RegistryOptions {
   readonly ops?: string;
@@ -17,8 +18,8 @@ interface TopOptions extends RegistryOptions {
 }
 
 const EVERY_MS = 1_000;
-/** What scripts get, whatever their terminal. */
-const ONCE = { width: 80, height: 24 };
+/** Where the output is no terminal: the width of the other tables, and every row. */
+const PIPE = { columns: WIDTH, rows: Number.POSITIVE_INFINITY };
 
 export function topCommand(io: Io): Command {
   const command = new Command("top")
@@ -40,7 +41,9 @@ async function once(io: Io, registry: RegistryConnection, namespace: string, bas
   if (source.trouble) throw source.trouble;
   await pause(io.ending);
   await source.refresh();
-  for (const { text } of frame(source.view(), ONCE.width, ONCE.height)) line(io.stdout, text);
+  const terminal = io.stdout as WriteStream;
+  const { columns, rows } = terminal.isTTY ? terminal : PIPE;
+  for (const { text } of frame(source.view(), columns, rows)) line(io.stdout, text);
 }
 
 async function live(io: Io, registry: RegistryConnection, namespace: string, base: string): Promise<void> {

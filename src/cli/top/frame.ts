@@ -32,7 +32,7 @@ export interface FrameLine {
   readonly look: "plain" | "head" | "bad";
 }
 
-/** At most `height` lines of at most `width` columns. */
+/** At most `height` lines of at most `width` columns; where rows are left out, their number is said. */
 export function frame(view: View, width: number, height: number): FrameLine[] {
   const top = summary(view);
   const room = Math.max(0, height - top.length);
@@ -42,9 +42,15 @@ export function frame(view: View, width: number, height: number): FrameLine[] {
   const callRoom = Math.min(calls.length, Math.max(3, Math.floor(room / 3)));
   const serverRoom = Math.min(servers.length, Math.max(3, Math.floor(room / 3)));
   const changeRoom = Math.max(2, room - callRoom - serverRoom - 3);
-  const sections = [calls.slice(0, callRoom), servers.slice(0, serverRoom), changeLines(view).slice(0, changeRoom)];
+  const sections = [fitted(calls, callRoom), fitted(servers, serverRoom), changeLines(view).slice(0, changeRoom)];
   const lines = [...top, ...sections.flatMap((section) => [plain(""), ...section])];
   return lines.slice(0, height).map(({ text, look }) => ({ text: cut(printableWords(text), width), look }));
+}
+
+function fitted(lines: FrameLine[], room: number): FrameLine[] {
+  if (lines.length <= room) return lines;
+  const kept = lines.slice(0, room - 1);
+  return [...kept, plain(`and ${grouped(lines.length - kept.length)} more`)];
 }
 
 /** Keeps the spaces that align. */

@@ -133,6 +133,22 @@ describe("toolcrib top", () => {
   });
 });
 
+describe("toolcrib top of many servers", () => {
+  const many = Array.from({ length: 30 }, (_, i) => server(`s${i}`));
+  const view = { address: "x:1", namespace: "", now: new Date(NOW), trouble: "", servers: many, notices: [], stale: false };
+  const rows = (height: number) =>
+    frame({ ...view, revision: "", readings: [], opsBase: "http://x:3", changes: [] }, 100, height).map((l) => l.text);
+
+  it("says how many rows a terminal has no room for", () => {
+    expect(rows(24).length).toBeLessThanOrEqual(24);
+    expect(rows(24)).toContain("and 25 more");
+  });
+
+  it("shows all of them where there is no end", () => {
+    expect(rows(Number.POSITIVE_INFINITY).filter((text) => /^s\d+ /.test(text))).toHaveLength(30);
+  });
+});
+
 describe("what the operators' commands say", () => {
   it("is where the server stands and how to go on", () => {
     expect(isolated(isolatedServer, "isolated", "acme", NOW)).toEqual([
