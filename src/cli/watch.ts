@@ -37,24 +37,63 @@ function watch(io: Io, registry: RegistryConnection, namespace: string, options:
       if (change.source === "snapshot") return;
       for (const text of eventLines(change, options.json === true)) line(io.stdout, text);
     });
-    sayTrouble(follower, say);
+    sayTrouble(follower, () => isStoreAway(registry, namespace), say);
   };
   return follow(registry, { namespace, filter }, listen, io.ending);
 }
 
-/** Each trouble once, and its end. */
-function sayTrouble(follower: Follower, say: (text: string) => void): void {
-  let trouble: "none" | "away" | "unsure" = "none";
+type Trouble = "none" | "away" | "store" | "unsure";
+
+/** What is said when it is over. */
+const OVER: Readonly<Record<Exclude<Trouble, "none">, string>> = {
+  away: "connected again",
+  store: "the registry reaches its store again: up to date again",
+  unsure: "up to date again",
+};
+const NO_STORE = "the registry cannot reach its store: this list is the last that it knows; trying again";
+const ASK_MS = 3_000;
+
+/**
+ * Says each trouble once, and its end. A registry without its store vouches for nothing, so its streams fall silent:
+ * `storeAway` asks whether that is why.
+ */
+export function sayTrouble(
+  follower: Pick<Follower, "on">,
+  storeAway: () => Promise<boolean>,
+  say: (text: string) => void,
+): void {
+  let trouble: Trouble = "none";
+  let turn = 0;
+  const become = (next: Exclude<Trouble, "none">, text: string): void => {
+    // What nobody is sure of says less than what was told before.
+    if (next === trouble || (next === "unsure" && trouble !== "none")) return;
+    trouble = next;
+    say(text);
+  };
   follower.on("state", (state) => {
+    const mine = ++turn;
     if (state.kind === "live") {
-      if (trouble !== "none") say(trouble === "away" ? "connected again" : "up to date again");
+      if (trouble !== "none") say(OVER[trouble]);
       trouble = "none";
-    } else if (state.kind === "stale" && (state.why === "disconnected" || state.why === "silent")) {
-      if (trouble !== "away") say(`${state.error?.message ?? "the connection was lost"}; trying again`);
-      trouble = "away";
-    } else if (state.kind === "stale" && (state.why === "unconfirmed" || state.why === "registry")) {
-      if (trouble === "none") say("the registry does not say that this is current: its store may be away");
-      if (trouble === "none") trouble = "unsure";
+    } else if (state.kind === "stale" && state.why === "registry") become("store", NO_STORE);
+    else if (state.kind === "stale" && state.why === "disconnected") {
+      become("away", `${state.error?.message ?? "the connection was lost"}; trying again`);
+    } else if (state.kind === "stale" && (state.why === "silent" || state.why === "unconfirmed")) {
+      const { why, error } = state;
+      void storeAway().then((away) => {
+        if (mine !== turn) return;
+        if (away) become("store", NO_STORE);
+        else if (why === "silent") become("away", `${error?.message ?? "nothing is heard"}; trying again`);
+        else become("unsure", "the registry does not say that this is current: its store may be away");
+      });
     }
   });
+}
+
+async function isStoreAway(registry: RegistryConnection, namespace: string): Promise<boolean> {
+  try {
+    return (await registry.listServers({ namespace, pageSize: 1 }, { timeoutMs: ASK_MS })).stale;
+  } catch {
+    return false; // It is not known; whoever asks says what else it knows.
+  }
 }
