@@ -69,7 +69,7 @@ export class IntentMemory {
     const others = before.filter((old) => !sameUse(old, use));
     const known = others.length < before.length;
     if (success ? !known && !this.mayAdd(use.caller) : !known) return false;
-    this.put(toolId, success ? [...others, use] : others, use.atS);
+    this.put(toolId, success ? [...before, use] : others, use.atS);
     return true;
   }
 

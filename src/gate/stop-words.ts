@@ -31,7 +31,7 @@ information friend friends family company
 `;
 
 /** Single signs, and pairs of them, that carry grammar or courtesy in Chinese. */
-const CHINESE_SIGNS = "的了吗呢吧啊呀嘛么是在有和与及或也都就还而且我你您他她它们这那个些请能会要想让给把被为对从到将并之于以其";
+const CHINESE_SIGNS = "的了吗呢吧啊呀嘛么是在有和与及或也都就还而且我你您他她它们这那个些请能会要想让给帮把被为对从到将并之于以其";
 const CHINESE_PAIRS = `
 一下 一个 一些 一份 一款 一种 可以 能否 能够 是否 需要 想要 希望 帮我 帮助 帮忙 请问 请帮 请你 请给 告诉 谢谢 您好 你好 好的 没有 什么 怎么 如何
 哪些 哪个 这个 那个 这些 那些 我们 你们 他们 我的 你的 您的 它的 他的 以及 或者 并且 如果 因为 所以 但是 关于 对于 根据 通过 进行 使用 提供 最近 现在

@@ -101,7 +101,7 @@ function addSigns(run: string, tokens: Token[]): void {
 const MARKS = /\p{M}/gu;
 /** Letters that have no decomposition, and what a keyboard without them writes. */
 const FOLDED: Readonly<Record<string, string>> = {
-  ß: "ss", æ: "ae", Æ: "AE", œ: "oe", Œ: "OE", ø: "o", Ø: "O", ł: "l", Ł: "L", đ: "d", Đ: "D", ð: "d", þ: "th", ı: "i", ё: "е", Ё: "Е",
+  ß: "ss", æ: "ae", Æ: "Ae", œ: "oe", Œ: "Oe", ø: "o", Ø: "O", ł: "l", Ł: "L", đ: "d", Đ: "D", ð: "d", þ: "th", ı: "i", ё: "е", Ё: "Е",
 };
 const FOLDABLE = /[ßæÆœŒøØłŁđĐðþıёЁ]/g;
 const MARKED = /[\u00c0-\u024f\u0370-\u03ff\u1e00-\u1fff]/;

@@ -77,7 +77,10 @@ export function sameUse(a: Use, b: Use): boolean {
  * in whatever order they came, so replicas that merge what they know agree.
  */
 export function mergeUses(lists: readonly (readonly Use[])[], nowS: number): Use[] {
-  const all = lists.flat().filter((use) => use.terms.length > 0 && nowS - use.atS <= MEMORY_LIMITS.retentionS);
+  const given = lists.flat();
+  // What one use outlives another by does not depend on which of them came first.
+  const newestS = given.reduce((newest, { atS }) => Math.max(newest, atS), nowS);
+  const all = given.filter((use) => use.terms.length > 0 && newestS - use.atS <= MEMORY_LIMITS.retentionS);
   const kept: Use[] = [];
   const perCaller = new Map<number, number>();
   const seen = new Set<string>();
@@ -94,10 +97,16 @@ export function mergeUses(lists: readonly (readonly Use[])[], nowS: number): Use
 
 /** A total order of different uses. */
 export function newer(a: Use, b: Use): number {
-  return b.atS - a.atS || a.caller - b.caller || a.terms.length - b.terms.length || firstDifference(a.terms, b.terms);
+  return (
+    b.atS - a.atS ||
+    a.caller - b.caller ||
+    a.terms.length - b.terms.length ||
+    firstDifference(a.terms, b.terms) ||
+    firstDifference(a.marks, b.marks)
+  );
 }
 
-function firstDifference(a: Uint32Array, b: Uint32Array): number {
+function firstDifference(a: Uint32Array | Uint16Array, b: Uint32Array | Uint16Array): number {
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return (a[i] as number) - (b[i] as number);
   return 0;
 }
