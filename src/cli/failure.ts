@@ -10,6 +10,17 @@ export function explain(error: unknown): { readonly lines: string[]; readonly ex
   return { lines: [error instanceof Error ? error.message : String(error)], exitCode: 1 };
 }
 
+/** No registry had a word in it: the connection failed, or nothing came back in time. */
+export function isUnanswered({ reason, code }: RegistryError): boolean {
+  return reason === "" && (code === "UNAVAILABLE" || code === "DEADLINE_EXCEEDED");
+}
+
+/** Nobody listens there. */
+export function isRefused({ message, cause }: RegistryError): boolean {
+  const { details = "" } = (cause ?? {}) as { readonly details?: unknown };
+  return /ECONNREFUSED/.test(`${message} ${String(details)}`);
+}
+
 function explainRegistry(error: RegistryError): string[] {
   if (error.violations.length > 1) {
     return ["the registry refused this:", ...error.violations.map((v) => `  ${v.field}: ${v.description}`)];
@@ -46,8 +57,10 @@ function hintFor(error: RegistryError): string {
       return incident ? `This is a bug of the registry; its log has more under incident ${incident}.` : "";
     }
     case "":
-      return error.code === "UNAVAILABLE" || error.code === "DEADLINE_EXCEEDED"
-        ? "Start one with `npx toolcrib`, name another with --registry or TOOLCRIB_URL, or ask `toolcrib doctor` what answers there."
+      return isUnanswered(error)
+        ? isRefused(error)
+          ? "Start one with `npx toolcrib`, name another with --registry or TOOLCRIB_URL, or ask `toolcrib doctor` what answers there."
+          : "`toolcrib doctor` says what answers there; --registry or TOOLCRIB_URL names another."
         : error.code === "UNIMPLEMENTED"
           ? "Something else than a Toolcrib registry answers there, or an older one."
           : "";

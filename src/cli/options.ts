@@ -1,6 +1,10 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { RegistryConnection } from "../client/connection.js";
 import { registryTarget } from "../client/environment.js";
+import { RegistryError } from "../client/registry-error.js";
+import { explainNoAnswer } from "./doctor/connection.js";
+import { isRefused, isUnanswered } from "./failure.js";
+import { CommandError } from "./io.js";
 
 /** Options of every command that speaks to a registry. */
 export interface RegistryOptions {
@@ -42,7 +46,10 @@ export function readDuration(text: string): number {
   return ms;
 }
 
-/** Runs with a connection that is closed afterwards. */
+/**
+ * Runs with a connection that is closed afterwards. Where something listens at its address and no call gets through, the
+ * error says what that is.
+ */
 export async function withConnection<T>(
   options: RegistryOptions,
   run: (registry: RegistryConnection, namespace: string) => Promise<T>,
@@ -50,6 +57,10 @@ export async function withConnection<T>(
   const registry = new RegistryConnection(registryTarget(options.registry));
   try {
     return await run(registry, options.namespace ?? "");
+  } catch (error) {
+    if (!(error instanceof RegistryError) || !isUnanswered(error) || isRefused(error)) throw error;
+    const { text, todo } = await explainNoAnswer(registry.target.address, error);
+    throw new CommandError(`${text}\n→ ${todo ?? "`toolcrib doctor` says more"}`, 1);
   } finally {
     registry.close();
   }

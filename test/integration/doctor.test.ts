@@ -79,6 +79,9 @@ describe("doctor", () => {
         },
       ]);
     });
+    const ls = await toolcribDone(["ls", "--registry", web]);
+    expect(ls).toMatchObject({ code: 1, stdout: "" });
+    expect(ls.stderr).toMatch(/is a web server, not a gRPC server\n→ name the registry/);
   });
 
   it("says that a caller has no credential, and that a gRPC server is no registry", {
@@ -138,6 +141,15 @@ describe("doctor", () => {
       check: "certificate",
       text: expect.stringContaining("does not speak TLS") as string,
     });
+    const others = await Promise.all(
+      [grpc, `grpcs://${grpc}`, `grpcs://${plain.grpc}`].map((address) => toolcribDone(["servers", "--registry", address])),
+    );
+    expect(others.map(({ stderr }) => stderr)).toEqual([
+      expect.stringContaining(`→ use grpcs://${grpc}`),
+      expect.stringContaining("TOOLCRIB_CA"),
+      expect.stringContaining("does not speak TLS"),
+    ]);
+    expect(others.every(({ stderr }) => !stderr.includes("npx toolcrib"))).toBe(true);
     expect(named.code, named.text).toBe(0);
     expect(named.findings.map(({ check }) => check)).toContain("clock");
   });
@@ -156,7 +168,7 @@ describe("doctor", () => {
 });
 
 describe("top --once", () => {
-  it("prints one frame of 80 columns and 24 lines, with rates from the ops listener", { timeout: 60_000 }, async () => {
+  it("prints one frame for a pipe, with rates from the ops listener", { timeout: 60_000 }, async () => {
     const { grpc, ops } = await startRegistry({ store: "memory" });
     const tools = [{ name: "a", description: "Does a", inputSchema: { type: "object" } }];
     await new RemoteRegistry(grpc).call("register", declared("one", tools));

@@ -95,6 +95,12 @@ export function explainCall(address: string, error: RegistryError): Finding | un
   }
 }
 
+/** Why a call got no answer: nobody can be reached there, or somebody else listens. */
+export async function explainNoAnswer(address: string, error: RegistryError): Promise<Finding> {
+  const reached = await reach(placeOf(address), DIAL_MS);
+  return reached === "open" ? explainSilence(address, error) : notReached(address, reached);
+}
+
 /** Somebody listens, and no gRPC call gets through: who is it? */
 async function explainSilence(address: string, error: RegistryError): Promise<Finding> {
   const said = detailsOf(error);
