@@ -132,16 +132,18 @@ export class Channel implements SessionChannel {
       const text = `${place(this.endpoint)} answered ${call.method} with ${got}; that is no MCP server, or not its path`;
       throw new UpstreamError("protocol", text);
     }
-    for await (const message of this.incoming(type, response)) {
+    // Only lists are long; whatever else is asked, a probe among it, is answered in a few hundred bytes.
+    const bytes = call.method === "tools/list" ? LIMITS.upstreamBytes : LIMITS.answerBytes;
+    for await (const message of this.incoming(type, response, bytes)) {
       if ("method" in message.value) onMessage(message);
       else if (message.value["id"] === call.id || isUnaddressedError(message)) return resultFrom(this.endpoint, call, message);
     }
     throw new UpstreamError("protocol", `${place(this.endpoint)} ended its answer to ${call.method} without a result`);
   }
 
-  private async *incoming(type: string, response: EgressResponse): AsyncGenerator<RpcMessage> {
-    if (type === STREAM_TYPE) yield* this.messages(response, LIMITS.upstreamBytes, LIMITS.upstreamBytes);
-    else yield* readMessages(this.endpoint, await response.read(LIMITS.upstreamBytes));
+  private async *incoming(type: string, response: EgressResponse, bytes: number): AsyncGenerator<RpcMessage> {
+    if (type === STREAM_TYPE) yield* this.messages(response, bytes, bytes);
+    else yield* readMessages(this.endpoint, await response.read(bytes));
   }
 
   private wanted(): string {
