@@ -1,5 +1,8 @@
 /** Redis as operators run it: with TLS, users with few rights, prefixes, passwords in files, and settings that need a word. */
+import { once } from "node:events";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
@@ -49,6 +52,37 @@ async function redisWith(...args: string[]): Promise<TestRedis> {
 }
 
 const KEPT = ["--appendonly", "yes", "--appendfsync", "everysec"];
+
+withRedis("what is said of an address that is none of a Redis as --store says", () => {
+  const warned = async (url: string) => (await saidOf({ url })).filter(({ level }) => level === "warn");
+
+  it.each([
+    ["a Redis taken for a Sentinel", (at: string) => `redis+sentinel://${at}/main`, /^a Redis and no Sentinel listens/],
+    ["a Redis taken for a Cluster", (at: string) => `redis+cluster://${at}`, /is no node of a Cluster/],
+  ])("%s", async (_what, url, text) => {
+    const redis = await redisWith(...KEPT);
+    expect(await warned(url(`127.0.0.1:${redis.port}`))).toEqual([expect.objectContaining({ text: expect.stringMatching(text) as string })]);
+  });
+
+  it("a Sentinel taken for a Redis, and a primary that no Sentinel knows", async () => {
+    const set = await startSentinelSet();
+    onTestFinished(() => set.stop());
+    const nodes = set.url.replace("redis+sentinel://", "").replace(/\/.*/, "");
+    const [alone] = await warned(`redis://${nodes.split(",")[0]}`);
+    expect(alone?.text).toMatch(/runs no scripts, as a Sentinel does not/);
+    expect(JSON.stringify(alone)).not.toContain("#!lua");
+    expect((await warned(`redis+sentinel://${nodes}/nope`))[0]?.text).toMatch(/know no primary by the name of nope; trying again/);
+  });
+
+  it("something that is no Redis", async () => {
+    const web = createServer((_request, response) => response.end("hello")).listen(0, "127.0.0.1");
+    onTestFinished(() => void web.close());
+    await once(web, "listening");
+    const [line] = await warned(`redis://127.0.0.1:${(web.address() as AddressInfo).port}`);
+    expect(line?.text).toMatch(/is no Redis; trying again/);
+    expect(JSON.stringify(line)).not.toContain("report");
+  });
+});
 
 withRedis("what is said of a Redis's settings", () => {
   it.each([

@@ -7,6 +7,7 @@ import { describeRedis, formatNode, type RedisNode } from "../../domain/redis-ad
 import { type CheckedServer, checkPartitions, checkServer, type Wanted } from "./check.js";
 import type { Access, Client } from "./client.js";
 import { createClient, onNode } from "./client.js";
+import { outageOf } from "./outage.js";
 import type { Reply } from "./reply.js";
 import { faultOf, isReplyError } from "./reply.js";
 import type { Script } from "./script.js";
@@ -189,18 +190,13 @@ export class Connection {
   private lost(error: unknown): void {
     if (this.state.kind === "closed") return;
     this.state = { kind: "connecting" };
-    this.problem = error;
+    const { address } = this.options.access;
+    const { text, reason, problem } = outageOf(error, address);
+    this.problem = problem;
     if (this.outageLogged) return;
     this.outageLogged = true;
-    const facts = { redis: describeRedis(this.options.access.address), reason: reasonOf(error) };
-    this.options.logger.warn(facts, `${outage(error)}; trying again`);
+    this.options.logger.warn({ redis: describeRedis(address), reason }, `${text}; trying again`);
   }
-}
-
-function outage(error: unknown): string {
-  if (!(error instanceof Error)) return "Redis cannot be reached";
-  if (/^(WRONGPASS|NOAUTH)/.test(error.message)) return "Redis does not take the user or password of --store";
-  return error.name === "ReplyError" ? "Redis answers that it cannot be used now" : "Redis cannot be reached";
 }
 
 function serverOf(redis: Redis): CheckedServer {
@@ -208,13 +204,6 @@ function serverOf(redis: Redis): CheckedServer {
     name: formatNode({ host: redis.options.host ?? "", port: redis.options.port ?? 0 }),
     send: async (command, args) => (await redis.callBuffer(command, [...args])) as Reply,
   };
-}
-
-/** A Cluster says only that no node could be asked; why is a level deeper. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { lastNodeError } = error as { lastNodeError?: unknown };
-  return lastNodeError instanceof Error ? `${error.message} ${lastNodeError.message}` : error.message;
 }
 
 export function argument(value: string | number | Uint8Array): string | number | Buffer {
