@@ -92,7 +92,7 @@ export class ConditionPublisher {
         if (!(await this.#commit(namespace, serverId, seen))) continue;
       } catch (error) {
         this.logger.warn(
-          { namespace, server_id: serverId, err: error },
+          { namespace, server: serverId, err: error },
           "a condition could not be published; the next sight repeats it",
         );
       }

@@ -18,7 +18,7 @@ export function newsOf(before: ServerRecord | undefined, change: Change, revisio
   const arrived = arrivalOf(before, header);
   const fields = {
     namespace,
-    server_id: serverId,
+    server: serverId,
     revision,
     ...(arrived && { instance_id: arrived.instanceId }),
     instances: header?.instances.length ?? 0,

@@ -173,7 +173,7 @@ export class Monitor {
     const up = this.#up;
     if (this.#mayBeDialled) this.#release();
     if (up && !this.#wasUp) {
-      this.deps.logger.info({ ...this.name }, "a server is up again");
+      this.deps.logger.info(this.#named(), "a server is up again");
       this.onUp();
     }
     if (!up && this.#wasUp) this.#logFall();
@@ -192,10 +192,15 @@ export class Monitor {
     });
   }
 
+  /** As every line of the log names a server. */
+  #named(): { readonly namespace: string; readonly server: string } {
+    return { namespace: this.name.namespace, server: this.name.serverId };
+  }
+
   #logFall(): void {
     const last = [...this.#kept.values()].at(-1)?.watched.health.last;
     const why = last && "message" in last ? { reason: last.reason, detail: last.message } : {};
-    this.deps.logger.warn({ ...this.name, ...why }, "a server is down: its tools are unavailable until it answers again");
+    this.deps.logger.warn({ ...this.#named(), ...why }, "a server is down: its tools are unavailable until it answers again");
   }
 
   /** In the record's order: the newest registration last. */

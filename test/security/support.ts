@@ -29,8 +29,8 @@ export const REJECTED = { code: "INVALID_ARGUMENT", reason: "TOOLS_REJECTED" } a
 export type LogLine = Readonly<Record<string, unknown>>;
 
 /** That a server came, changed or left: said of what is accepted, whatever is said of what is not. */
-export function isNews({ server_id, revision }: LogLine): boolean {
-  return typeof server_id === "string" && typeof revision === "number";
+export function isNews({ server, revision }: LogLine): boolean {
+  return typeof server === "string" && typeof revision === "number";
 }
 
 const LOUD = new Set(["info", "warn", "error", "fatal"]);

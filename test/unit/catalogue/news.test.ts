@@ -21,7 +21,7 @@ const told = () => world.news.splice(0);
 it("a server comes, changes and goes: a line each", async () => {
   const { lease } = await register(a, "instance-1", "one", "two");
   expect(told()).toMatchObject([
-    ["a server registered", { namespace: "default", server_id: "s", instance_id: "instance-1", instances: 1, tools_added: 2 }],
+    ["a server registered", { namespace: "default", server: "s", instance_id: "instance-1", instances: 1, tools_added: 2 }],
   ]);
   await register(a, "instance-1", "one", "two");
   for (let i = 0; i < 5; i++) {
@@ -35,11 +35,11 @@ it("a server comes, changes and goes: a line each", async () => {
   const second = await register(b, "instance-2", "two", "three");
   expect(told()).toMatchObject([["an instance of a server registered", { instance_id: "instance-2", instances: 2 }]]);
   await world.run(a.deregister("", { kind: "lease", leaseId: second.lease?.leaseId ?? "" }));
-  expect(told()).toMatchObject([["an instance of a server was deregistered", { server_id: "s", instances: 1 }]]);
+  expect(told()).toMatchObject([["an instance of a server was deregistered", { server: "s", instances: 1 }]]);
   await world.run(a.deregister("", { kind: "tool", toolId: "s/three" }));
   expect(told()).toMatchObject([["a tool was deregistered", { tools_removed: 1 }]]);
   await world.run(a.deregister("", { kind: "server", serverId: "s" }));
-  expect(told()).toMatchObject([["a server was deregistered", { server_id: "s", instances: 0 }]]);
+  expect(told()).toMatchObject([["a server was deregistered", { server: "s", instances: 0 }]]);
 });
 
 it("leases that run out are told of as leaving", async () => {
@@ -48,7 +48,7 @@ it("leases that run out are told of as leaving", async () => {
   await register(a, "instance-2", "one");
   told();
   await world.clock.advance(7_000);
-  expect(told()).toMatchObject([["an instance of a server left: its lease expired", { server_id: "s", instances: 1 }]]);
+  expect(told()).toMatchObject([["an instance of a server left: its lease expired", { server: "s", instances: 1 }]]);
   await world.clock.advance(10_000);
-  expect(told()).toMatchObject([["a server left: its last lease expired", { server_id: "s", instances: 0, tools_removed: 1 }]]);
+  expect(told()).toMatchObject([["a server left: its last lease expired", { server: "s", instances: 0, tools_removed: 1 }]]);
 });
