@@ -1,6 +1,6 @@
 /** The one stream of change notices that a claim's holder keeps to a server. */
 import type { Clock, Logger, Random } from "../catalogue/ports.js";
-import { type Dial, sameDial, type Upstream } from "../catalogue/upstream-port.js";
+import { type Dial, sameDial, type Upstream, UpstreamError } from "../catalogue/upstream-port.js";
 import { afterFailure } from "./pace.js";
 import type { ServerName } from "./ports.js";
 
@@ -27,6 +27,11 @@ export interface SubscriptionDeps {
   readonly logger: Logger;
   readonly server: ServerName;
   readonly onNotice: () => void;
+}
+
+/** What a server did is a matter of words; only what it cannot have caused has a stack to look at. */
+function whyEnded(err: unknown): object {
+  return err instanceof UpstreamError ? { kind: err.kind, reason: err.message } : { err };
 }
 
 /** Longer than any process runs; the sleep ends when the dial changes. */
@@ -69,7 +74,7 @@ export function createSubscription({
     } catch (err) {
       if (!signal.aborted && failures === 0) {
         logger.info(
-          { ...server, err },
+          { namespace: server.namespace, server: server.serverId, ...whyEnded(err) },
           "change notices of a server ended: listing it now and at its pace, and trying again",
         );
         // A stream often ends because its server did, and the next listing by its pace may be minutes away.
