@@ -27,13 +27,13 @@ export class WatchPlaces {
   take({ id }: Principal): () => void {
     const { all, perPrincipal } = this.limits;
     if (this.#taken >= all) {
-      const message = `this replica may have ${all} watchers, and has them all; try another one, or later`;
+      const message = `this replica may have ${all === 1 ? "1 watcher, and has it" : `${all} watchers, and has them all`}; try another one, or later`;
       throw quotaExceeded("watchers", all, this.#taken + 1, message, RETRY_MS);
     }
     const own = this.#by.get(id) ?? 0;
     if (id !== EVERYBODY.id && own >= perPrincipal) {
       const message =
-        `${id} may have ${perPrincipal} watches on a replica, and this would be one more: end some, share one among several ` +
+        `${id} may have ${perPrincipal === 1 ? "1 watch" : `${perPrincipal} watches`} on a replica, and this would be one more: end some, share one among several ` +
         "readers, or ask the registry's operator for more (--max-watchers-per-principal)";
       throw quotaExceeded("watchers-per-principal", perPrincipal, own + 1, message, RETRY_MS, { principal: id });
     }
