@@ -41,7 +41,7 @@ const VERBS_SHOWN = 4;
 export function mapOfAll(servers: readonly ServerNames[], tokenBudget: number): ModuleMap {
   const groups = servers.map(({ serverId, names }) => ({ name: serverId, tools: names.length, parts: partsBy(takeApart(names), 0) }));
   const tools = groups.reduce((sum, group) => sum + group.tools, 0);
-  return fit(`${plural(tools, "tool")} on ${plural(servers.length, "server")}`, groups, "server", tokenBudget);
+  return layOut(`${plural(tools, "tool")} on ${plural(servers.length, "server")}`, groups, "server", tokenBudget);
 }
 
 /** One module: a server's are its modules, each with what it is about; a server's module's are its tools. */
@@ -56,13 +56,13 @@ function mapOfServer(serverId: string, names: Names, tokenBudget: number): Modul
     tools: tools.length,
     parts: partsBy(tools, 1),
   }));
-  return fit(`${plural(names.length, "tool")} of ${serverId}`, groups, "module", tokenBudget);
+  return layOut(`${plural(names.length, "tool")} of ${serverId}`, groups, "module", tokenBudget);
 }
 
 function toolsOf(serverId: string, names: Names, module: string, tokenBudget: number): ModuleMap {
   const tools = inModule(names, module);
   const groups = tools.map(({ name }) => ({ name: `${serverId}/${name}`, tools: 1, parts: [] }));
-  return fit(`${plural(tools.length, "tool")} of ${serverId}/${module}`, groups, "tool", tokenBudget);
+  return layOut(`${plural(tools.length, "tool")} of ${serverId}/${module}`, groups, "tool", tokenBudget);
 }
 
 function partsBy(tools: readonly NamedTool[], level: number): readonly Part[] {
@@ -88,7 +88,7 @@ function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string
 }
 
 /** First every group by its name and count, the largest first where not all fit; then, in turns, one part more for each. */
-function fit(title: string, groups: readonly Group[], kind: string, tokenBudget: number): ModuleMap {
+function layOut(title: string, groups: readonly Group[], kind: string, tokenBudget: number): ModuleMap {
   const tools = groups.reduce((sum, group) => sum + group.tools, 0);
   const bySize = [...groups].sort((a, b) => b.tools - a.tools || compareText(a.name, b.name));
   let shown = bySize;
