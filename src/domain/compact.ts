@@ -6,11 +6,12 @@ const TOOL_TEXT = 200;
 const PROPERTY_TEXT = 120;
 /** Longest list of values kept, in characters of its source: longer ones cost more than they help to choose. */
 const VALUES_TEXT = 400;
-/** Nesting of schemas kept: deeper parts keep their type alone. */
+/** Nesting of schemas kept: deeper parts keep their type alone, and a list that of what it holds. */
 const DEPTH = 3;
 
 /** Keywords kept as they stand: they say what a value must be. */
 const KEPT = ["type", "enum", "const", "format", "required"] as const;
+const ITEM_KEPT = ["type", "enum"] as const;
 const COMBINED = ["anyOf", "oneOf", "allOf"] as const;
 
 /**
@@ -47,12 +48,24 @@ class Compactor {
         parts.push(`"${key}":${this.source(value)}`);
       }
     }
-    if (depth >= DEPTH) return `{${parts.join(",")}}`;
+    if (depth >= DEPTH) return `{${[...parts, ...this.itemTypes(node)].join(",")}}`;
     this.properties(node, depth, parts);
     const items = member(node, "items");
     if (items?.kind === "object") parts.push(`"items":${this.schema(items, depth + 1)}`);
     for (const key of COMBINED) this.combined(node, key, depth, parts);
     return `{${parts.join(",")}}`;
+  }
+
+  /** Without it a call would have to guess what belongs in the list. */
+  private itemTypes(node: ObjectNode): string[] {
+    const items = member(node, "items");
+    if (items?.kind !== "object") return [];
+    const of = this.resolved(items);
+    const kept = ITEM_KEPT.flatMap((key) => {
+      const value = member(of, key);
+      return value && value.end - value.offset <= VALUES_TEXT ? [`"${key}":${this.source(value)}`] : [];
+    });
+    return kept.length > 0 ? [`"items":{${kept.join(",")}}`] : [];
   }
 
   private describe(given: ObjectNode, node: ObjectNode, parts: string[]): void {

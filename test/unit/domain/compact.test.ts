@@ -61,6 +61,29 @@ describe("the compact form of a definition", () => {
     expect(properties.tree.properties.child.properties.child.properties).toBeUndefined();
   });
 
+  it("says of the deepest lists what they hold, and no more", () => {
+    const list = (items: unknown) => ({ type: "array", items });
+    const properties = {
+      texts: list({ type: "string", description: "Each of them", minLength: 1 }),
+      modes: list({ $ref: "#/$defs/mode" }),
+      long: list({ type: "string", enum: [..."a".repeat(500)] }),
+      lists: list(list({ type: "string" })),
+    };
+    const entity = { type: "object", properties, required: Object.keys(properties) };
+    const inputSchema = {
+      type: "object",
+      properties: { entities: list(entity) },
+      required: ["entities"],
+      $defs: { mode: { enum: ["now", "later"] } },
+    };
+    expect(compact({ name: "t", inputSchema }).inputSchema.properties.entities.items.properties).toEqual({
+      texts: { type: "array", items: { type: "string" } },
+      modes: { type: "array", items: { enum: ["now", "later"] } },
+      long: { type: "array", items: { type: "string" } },
+      lists: { type: "array", items: { type: "array" } },
+    });
+  });
+
   it("keeps large numbers as they were written", () => {
     const text =
       '{"name":"t","inputSchema":{"type":"object","properties":{"n":{"enum":[9007199254740993]}},"required":["n"]}}';
