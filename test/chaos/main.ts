@@ -177,6 +177,12 @@ interface Results {
 
 const SHOWN = 20;
 
+/** How long it took until all was whole, where that was before the next fault. */
+function healing({ healed, healP50Ms, healMaxMs }: { healed: number; healP50Ms: number; healMaxMs: number }): string[] {
+  if (healed === 0) return ["the next fault came first", "", ""];
+  return [`healed ${healed}`, `p50 ${seconds(healP50Ms)}`, `max ${seconds(healMaxMs)}`];
+}
+
 function report(world: World, options: ChaosOptions, { clocks, done, followers, history, judged, found }: Results): number {
   const heals = done.flatMap((d) => d.healMs ?? []);
   const kinds = [...new Set(done.map((d) => d.kind))].sort();
@@ -196,7 +202,7 @@ function report(world: World, options: ChaosOptions, { clocks, done, followers, 
     violations: found,
     timeline: done,
   };
-  console.log(`\n${table(figures.faults.map((f) => [f.kind, `${f.count}x`, `healed ${f.healed}`, `p50 ${seconds(f.healP50Ms)}`, `max ${seconds(f.healMaxMs)}`]))}`);
+  console.log(`\n${table(figures.faults.map((f) => [f.kind, `${f.count}x`, ...healing(f)]))}`);
   console.log(`\ncalls   ${Object.entries(figures.calls).map(([k, c]) => `${k} ${c.ok} ok, ${c.failed} failed`).join(" · ")}`);
   console.log(`watches ${JSON.stringify(figures.watches)}, ended ${JSON.stringify(figures.watchEnds)}, relists ${JSON.stringify(figures.relists)}`);
   console.log(`errors  ${JSON.stringify(figures.errors)}`);
