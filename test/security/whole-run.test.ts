@@ -61,7 +61,13 @@ async function start(): Promise<Run> {
 /** Every way in, with good credentials and bad ones, over both listeners and by the commands. */
 async function useEverything({ registry, remote, server, secrets, heard }: Run): Promise<void> {
   const register = (serverId: string, credential: string, endpoint = server.url) => ({
-    ...{ serverId, instanceId: "instance-1", endpoint, introspect: {}, credential },
+    serverId,
+    instanceId: "instance-1",
+    endpoint,
+    introspect: {},
+    credential,
+    // Nobody renews, and a whole run takes as long as it takes.
+    leaseTtl: { seconds: 3_600 },
   });
   const call = async (method: string, request: object, token: string) =>
     void heard.push(await remote.call(method, request, 15_000, bearer(token)));
