@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 import { commit } from "./benches/commit.mjs";
 import { corpusLoad } from "./benches/corpus-load.mjs";
 import { fullSchema } from "./benches/full-schema.mjs";
+import { gate } from "./benches/gate.mjs";
 import { getStubs } from "./benches/get-stubs.mjs";
 import { listEncoding } from "./benches/list-encoding.mjs";
 import { noStoreCall } from "./benches/no-store-call.mjs";
@@ -21,6 +22,7 @@ const BENCHES = {
   "watch-fanout": watchFanout,
   commit,
   "corpus-load": corpusLoad,
+  gate,
 };
 
 const { values, positionals } = parseArgs({

@@ -1,0 +1,123 @@
+/**
+ * The gate's core in this process: words, past uses and fusion at 1k, 10k and 100k tools, against MiniSearch and against plain BM25 over
+ * names and descriptions; changes that come in while it searches; what an index takes.
+ */
+import MiniSearch from "minisearch";
+import { candidatesFor } from "../../dist/gate/candidates.js";
+import { intentOf } from "../../dist/gate/intent.js";
+import { indexOf } from "../../dist/gate/live-index.js";
+import { IntentMemory } from "../../dist/gate/memory.js";
+import { Draw, intents, tools } from "../support/gate-corpus.mjs";
+import { PlainBm25 } from "../support/plain-bm25.mjs";
+import { interleave, row } from "../support/stats.mjs";
+
+/** p99 in milliseconds that a catalogue of that size may take. */
+const SIZES = [
+  { count: 1_000, atMost: 1 },
+  { count: 10_000, atMost: 2 },
+  { count: 100_000, atMost: 5 },
+];
+const CHANGES_PER_SECOND = 100;
+/** What changes beside it may make of the p99. */
+const CHANGING_AT_MOST = 2;
+const TOP = 5;
+const NOW_MS = Date.UTC(2026, 0, 1);
+const PACE = { monotonic: () => performance.now(), pause: () => new Promise((resolve) => setImmediate(resolve)) };
+
+export async function gate(_scope, { quick }) {
+  const rows = [];
+  for (const { count, atMost } of quick ? SIZES.slice(0, 2) : SIZES) {
+    const documents = tools(count);
+    const asked = intents(quick ? 100 : 300);
+    const before = memoryNow();
+    const began = performance.now();
+    const index = await indexOf(documents, PACE);
+    const builtMs = performance.now() - began;
+    const held = memoryNow() - before;
+    const memory = remembered(documents, quick ? 500 : 5_000);
+    const rounds = quick ? 3 : 5;
+    const ours = () => p99(asked, (text) => candidatesFor(index, { intent: intentOf({ text }), nowMs: NOW_MS, memory, pool: 50 }));
+    const size = `${count / 1_000}k tools`;
+    for (let i = 0; i < 2; i++) ours();
+
+    const alone = await interleave(rounds, async () => ours(), async () => 0);
+    rows.push(row({ what: `p99, ${size}`, unit: "ms", rounds: { ours: alone.ours }, atMost }));
+    for (const [name, theirs] of Object.entries(others(documents))) {
+      // Theirs may take a hundred times as long, so they are asked fewer times.
+      const some = asked.slice(0, Math.max(50, Math.ceil(asked.length * Math.min(1, 10_000 / count))));
+      const pair = await interleave(3, async () => ours(), async () => p99(some, theirs));
+      rows.push(row({ what: `p99, ${size}, and ${name}`, unit: "ms", rounds: pair }));
+    }
+    const changing = await interleave(rounds, () => whileChanging(index, documents, asked, memory, true), () => whileChanging(index, documents, asked, memory, false));
+    rows.push(row({ what: `p99, ${size}, ${CHANGES_PER_SECOND} changes/s and none`, unit: "ms", rounds: changing, atMost: CHANGING_AT_MOST }));
+    rows.push(row({ what: `index of ${size}`, unit: "MB", rounds: { ours: [held / 2 ** 20] } }));
+    rows.push(row({ what: `its arrays`, unit: "MB", rounds: { ours: [index.arrayBytes / 2 ** 20] } }));
+    rows.push(row({ what: `building it`, unit: "ms", rounds: { ours: [builtMs] } }));
+  }
+  return { rows };
+}
+
+function others(documents) {
+  const mini = new MiniSearch({
+    idField: "toolId",
+    fields: ["name", "description"],
+    tokenize: (text) => text.split(/[^\p{L}\p{N}]+|(?<=\p{Ll})(?=\p{Lu})/u).filter(Boolean),
+  });
+  mini.addAll(documents);
+  const plain = new PlainBm25(documents);
+  return {
+    MiniSearch: (text) => mini.search(text).slice(0, TOP),
+    "plain BM25": (text) => plain.find(text, TOP),
+  };
+}
+
+/** The slowest of a hundred, in milliseconds. */
+function p99(asked, find) {
+  const times = asked.map((text) => {
+    const began = performance.now();
+    find(text);
+    return performance.now() - began;
+  });
+  return slowest(times);
+}
+
+function slowest(times) {
+  times.sort((a, b) => a - b);
+  return times[Math.floor(times.length * 0.99)];
+}
+
+/** Searches at their own pace; a change is due every ten milliseconds, and what a rebuild does of itself happens between. */
+async function whileChanging(index, documents, asked, memory, changing) {
+  const times = [];
+  let due = performance.now();
+  let change = 0;
+  for (const text of asked) {
+    if (changing)
+      for (; due <= performance.now(); due += 1_000 / CHANGES_PER_SECOND, change++) {
+        const { toolId, ...rest } = documents[(change * 7_919) % documents.length];
+        index.upsert({ toolId, ...rest, description: `${rest.description} Changed ${change}.` });
+      }
+    const began = performance.now();
+    candidatesFor(index, { intent: intentOf({ text }), nowMs: NOW_MS, memory, pool: 50 });
+    times.push(performance.now() - began);
+    await PACE.pause();
+    while (performance.now() - began < 3) await PACE.pause();
+  }
+  return slowest(times);
+}
+
+function remembered(documents, count) {
+  const memory = new IntentMemory("bench");
+  const draw = new Draw(11);
+  for (const [i, text] of intents(count, 5).entries()) {
+    const { toolId } = documents[draw.below(documents.length)];
+    memory.record({ toolId, caller: `caller ${i % 10}`, intent: intentOf({ text }), success: true, atMs: NOW_MS });
+  }
+  return memory;
+}
+
+function memoryNow() {
+  globalThis.gc?.();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
