@@ -1,4 +1,4 @@
-import type { ServerRecord } from "../domain/server.js";
+import type { Instance, ServerRecord } from "../domain/server.js";
 import type { Fold } from "./partition.js";
 import type { Logger } from "./ports.js";
 import type { Decision, Writes } from "./writes.js";
@@ -60,12 +60,18 @@ async function restore(writes: Writes, namespace: string, record: ServerRecord):
   const instances = record.header.instances.filter((i) => i.leaseId === "").map((i) => ({ ...i, revision: 0 }));
   const header = { ...record.header, instances };
   const result = await writes.write(namespace, serverId, (now): Decision<boolean> => {
-    if (now) return { kind: "keep", value: false };
-    return {
-      kind: "commit",
-      step: { cause: "register", next: { header, tools: record.tools }, leases: [] },
-      value: true,
-    };
+    const next = now ? withStanding(now, instances) : { header, tools: record.tools };
+    if (!next) return { kind: "keep", value: false };
+    return { kind: "commit", step: { cause: "register", next, leases: [] }, value: true };
   });
   return result.kind === "committed";
+}
+
+/** A leased instance of the server was quicker to register again: its set stays the server's set, and the standing ones keep the server. */
+function withStanding(now: ServerRecord, standing: readonly Instance[]) {
+  const there = new Set(now.header.instances.map((i) => i.instanceId));
+  const missing = standing.filter((i) => !there.has(i.instanceId));
+  if (missing.length === 0) return undefined;
+  const instances = [...missing, ...now.header.instances];
+  return { header: { ...now.header, instances, retention: "standing" as const }, tools: now.tools };
 }

@@ -96,7 +96,7 @@ function namesIn(text: string): string[] {
   if (whole.length <= 256 && whole !== "") names.add(whole);
   for (const [, name] of text.matchAll(QUOTED)) names.add(name as string);
   for (const [found] of text.matchAll(NAME)) {
-    const name = found.replace(/[.\/-]+$/, "");
+    const name = found.replace(/[./-]+$/, "");
     if (looksLikeName(name)) names.add(name);
     if (names.size >= NAMES) break;
   }

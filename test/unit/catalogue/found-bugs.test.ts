@@ -73,6 +73,28 @@ describe("bugs that were found", () => {
     expect(standing, "a standing server acknowledged in the first new history").toBeDefined();
   }, 60_000);
 
+  it("N: a standing instance comes back beside a leased one that was quicker to register again", async () => {
+    world = new World();
+    const f = new Flushable(world);
+    const A = f.attach();
+    const a = await world.replica(A.store);
+    const standing = declare("both", ["one"], { instanceId: "kept-for-ever", retention: { kind: "standing" } });
+    await world.run(a.register(standing));
+    await world.run(a.register(declare("both", ["one"], { instanceId: "leased-one" })));
+    f.flush();
+    // The leased instance registers at the same moment as the broken log is noticed.
+    const again = a.register(declare("both", ["one"], { instanceId: "leased-one" })).catch(() => undefined);
+    await world.clock.advance(2_000);
+    await world.run(again);
+    await world.run(a.register(declare("both", ["one"], { instanceId: "leased-one" })));
+    await world.clock.advance(5_000);
+    const { header } = a.partitions[0]!.live().history.server("default", "both")!.record;
+    expect(header.instances.map((i) => i.instanceId).sort()).toEqual(["kept-for-ever", "leased-one"]);
+    expect(header.retention).toBe("standing");
+    await world.clock.advance(120_000);
+    expect((await stubsOf(a)).map((s) => s.serverId)).toEqual(["both"]);
+  }, 60_000);
+
   it("E2: standing server acknowledged while growing survives a second break", async () => {
     world = new World();
     const f = new Flushable(world);
