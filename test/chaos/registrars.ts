@@ -130,10 +130,16 @@ class Site {
       sharePrivate: false,
       probe: undefined,
     };
-    const offer = async () => declareTools(this.#tools.map((text) => Buffer.from(text)), endpoint ? "digests" : "inline");
+    let gone = false;
+    // A process that is gone says nothing more: a Register that was about to be tried again waits for its tools for ever.
+    const offer = async () => {
+      if (gone) await new Promise<never>(() => undefined);
+      return declareTools(this.#tools.map((text) => Buffer.from(text)), endpoint ? "digests" : "inline");
+    };
     const registration = new Registration(agent, identity, offer, () => undefined, () => crowd.random.next());
     const vanish = (): void => {
       // Nothing renews it any more, and nobody deregisters it.
+      gone = true;
       agent.leave(registration);
       crowd.tape.flush();
     };
