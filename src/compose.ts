@@ -2,7 +2,7 @@
 import type { Store } from "./catalogue/ports.js";
 import { Registry } from "./catalogue/registry.js";
 import { hasIdentity } from "./config/config.js";
-import type { Config } from "./config/settings.js";
+import type { Config } from "./config/setting.js";
 import { isLoopback } from "./config/values.js";
 import type { EgressPolicy, Own } from "./domain/admission/egress.js";
 import { describeRedis, type RedisNode, readRedisAddress, redisNodes } from "./domain/redis-address.js";

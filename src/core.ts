@@ -1,7 +1,7 @@
 /** The heart of a replica without its listeners: catalogue, loader, keeper, and what they need of the world. */
 import type { Blob, Clock, Entry, Logger, Random, Store } from "./catalogue/ports.js";
 import { Registry } from "./catalogue/registry.js";
-import type { Config } from "./config/settings.js";
+import type { Config } from "./config/setting.js";
 import type { EgressPolicy } from "./domain/admission/egress.js";
 import { LIMITS } from "./domain/limits.js";
 import { assembleGate } from "./gate-assembly.js";

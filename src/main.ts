@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { describeStore, type Replica, startReplica } from "./compose.js";
 import { asksForHelp, asksForVersion, hasIdentity, helpText, loadConfig, processSources, type Sources } from "./config/config.js";
-import type { Config } from "./config/settings.js";
+import type { Config } from "./config/setting.js";
 import { formatAddress } from "./config/values.js";
 import { sentencesOf } from "./files/problems.js";
 import { fileProblems } from "./opened-files.js";

@@ -1,5 +1,5 @@
 /** The files of a registry's settings, opened together: what is wrong with any of them is told with all the rest. */
-import type { Config } from "./config/settings.js";
+import type { Config } from "./config/setting.js";
 import type { World } from "./core.js";
 import type { EgressPolicy } from "./domain/admission/egress.js";
 import { Attempts, sentencesOf } from "./files/problems.js";

@@ -1,6 +1,6 @@
 /** Which addresses of the listeners are taken, all of them, before any is listened on. */
 import { createServer } from "node:net";
-import type { Config, HostPort } from "./config/settings.js";
+import type { Config, HostPort } from "./config/setting.js";
 import { formatAddress } from "./config/values.js";
 
 /** One sentence each. Whatever else is wrong with an address is told by the listener itself. */

@@ -1,7 +1,7 @@
 /** Flags and variables → one frozen object, or everything that is wrong with them. */
 import { readRedisAddress } from "../domain/redis-address.js";
 import { CLIENT_VARIABLES, SETTINGS } from "./settings.js";
-import type { Config, HostPort, Setting } from "./settings.js";
+import type { Config, HostPort, Setting } from "./setting.js";
 import { formatAddress, isLoopback, readValue, redactUrl } from "./values.js";
 
 export type Loaded =

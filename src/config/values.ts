@@ -2,7 +2,7 @@
 import { DEFAULT_NAMESPACE, SLUG_PATTERN, splitToolId, TOOL_NAME_PATTERN } from "../domain/ids.js";
 import { type AllowList, readAllowList } from "../domain/admission/egress.js";
 import { REDIS_FORMS, readRedisAddress } from "../domain/redis-address.js";
-import type { HostPort, ToolName, Kind, StoreChoice } from "./settings.js";
+import type { HostPort, ToolName, Kind, StoreChoice } from "./setting.js";
 
 export type Read =
   | {
