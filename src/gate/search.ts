@@ -68,9 +68,11 @@ export class Searcher {
     const also = wanted(segments, exact, options);
     const top = new Top(options.limit);
     this.select(segments, found, (toolId) => exact.has(toolId) || also.has(toolId), options, top);
-    const matchers = new Map(segments.map((segment) => [segment, segment.matcher(weighed.map(({ term }) => term))]));
+    // A tool that has two words side by side has both of them, and they are told once.
+    const words = weighed.filter(({ pair }) => !pair);
+    const matchers = new Map(segments.map((segment) => [segment, segment.matcher(words.map(({ term }) => term))]));
     const rank = ({ segment, doc, raw }: Place): Hit => {
-      const matched = (matchers.get(segment)?.(doc) ?? []).map((i) => (weighed[i] as Weighed).word);
+      const matched = (matchers.get(segment)?.(doc) ?? []).map((i) => (words[i] as Weighed).word);
       const tool = segment.tool(doc);
       return { tool, raw, absolute: ideal > 0 ? Math.min(1, raw / ideal) : 0, matched, exactName: exact.has(tool.toolId) };
     };

@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { FINDERS, type Finder, RANKED } from "./finder.js";
 import { NONSENSE } from "./nonsense.js";
-import { PlainBm25 } from "./plain-bm25.js";
 import { type Row, runSet, score } from "./run.js";
 import { readSet, type RetrievalSet, SETS } from "./sets.js";
 
@@ -33,6 +33,7 @@ export async function main(args: readonly string[], root: string): Promise<numbe
   if (unknown.length > 0) return refuse(`no such way: ${unknown.join(", ")}; there are ${Object.keys(FINDERS).join(", ")}`);
   if (values.queries !== undefined && values.set?.length !== 1) return refuse("--queries asks the tools of one set: name it with --set");
   const rows: Row[] = [];
+  const baseline = await baselineOf(root);
   for (const name of values.set ?? SETS) {
     const set = readSet(resolve(values.corpus), name, values.queries);
     if ("missing" in set) {
@@ -40,7 +41,7 @@ export async function main(args: readonly string[], root: string): Promise<numbe
       if (values.set) return 2;
       continue;
     }
-    for (const via of values.via) rows.push(...(await evaluate(set, via)));
+    for (const via of values.via) rows.push(...(await evaluate(set, via, baseline)));
   }
   if (values.json) {
     mkdirSync(dirname(resolve(values.json)), { recursive: true });
@@ -54,13 +55,25 @@ function refuse(why: string): number {
   return 2;
 }
 
-async function evaluate(set: RetrievalSet, via: string): Promise<Row[]> {
+interface Baseline {
+  find(text: string, limit: number): string[];
+}
+type BaselineOf = (documents: readonly { toolId: string; name: string; description: string }[]) => Baseline;
+
+/** The plain BM25 that the bench compares with, too. */
+async function baselineOf(root: string): Promise<BaselineOf> {
+  const file = pathToFileURL(join(root, "bench/support/plain-bm25.mjs")).href;
+  const { PlainBm25 } = (await import(file)) as { PlainBm25: new (...of: Parameters<BaselineOf>) => Baseline };
+  return (documents) => new PlainBm25(documents);
+}
+
+async function evaluate(set: RetrievalSet, via: string, baselineFor: BaselineOf): Promise<Row[]> {
   const finder = await (FINDERS[via] as (of: RetrievalSet) => Promise<Finder>)(set);
   try {
-    const plain = new PlainBm25(set);
-    const baseline = await score(set, "plain-bm25", "in-process", set.queries, async (query) => {
+    const plain = baselineFor(set.tools.map(({ id, name, description = "" }) => ({ toolId: id, name, description })));
+    const baseline = await score(set, "plain-bm25", "in-process", set.queries, async ({ text, history = [] }) => {
       const began = performance.now();
-      const ranked = plain.find(query, RANKED);
+      const ranked = plain.find([...history, text].join("\n"), RANKED);
       return { ranked, weak: false, tokens: 0, ms: performance.now() - began };
     });
     const rows = [...(await runSet(set, finder, via)), baseline];

@@ -49,6 +49,7 @@ describe("what it finds", () => {
   test("why: the words that fit, as they were said", async () => {
     const [hit] = search(await indexOf(tools, PACE), "Close purchase orders!").hits;
     expect(hit?.matched).toEqual(expect.arrayContaining(["close", "purchase", "orders"]));
+    expect(new Set(hit?.matched.flatMap((words) => words.split(" "))).size).toBe(hit?.matched.length);
     expect(hit?.absolute).toBeGreaterThan(0.5);
     expect(hit?.absolute).toBeLessThanOrEqual(1);
   });
