@@ -4,6 +4,8 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Duration } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration } from "@bufbuild/protobuf/wkt";
 import type { FullSchema, SchemaError } from "./registry_service_pb.js";
 import { file_toolcrib_v1_registry_service } from "./registry_service_pb.js";
 import type { Stub, StubFilter } from "./stub_pb.js";
@@ -14,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolcrib/v1/gate_service.proto.
  */
 export const file_toolcrib_v1_gate_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sY3JpYi92MS9nYXRlX3NlcnZpY2UucHJvdG8SC3Rvb2xjcmliLnYxIkEKClJlY2VudFRvb2wSDwoHdG9vbF9pZBgBIAEoCRIPCgdzdWNjZXNzGAIgASgIEhEKCXR1cm5zX2FnbxgDIAEoDSKvAgoQRmluZFRvb2xzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDgoGaW50ZW50GAIgASgJEg8KB2hpc3RvcnkYAyADKAkSLQoMcmVjZW50X3Rvb2xzGAQgAygLMhcudG9vbGNyaWIudjEuUmVjZW50VG9vbBINCgVzdGF0ZRgFIAMoCRIOCgZzY29wZXMYBiADKAkSJwoGZmlsdGVyGAcgASgLMhcudG9vbGNyaWIudjEuU3R1YkZpbHRlchINCgV0b3BfaxgIIAEoBRIUCgx0b2tlbl9idWRnZXQYCSABKAUSNQoPaW5jbHVkZV9zY2hlbWFzGAogASgOMhwudG9vbGNyaWIudjEuU2NoZW1hSW5jbHVzaW9uEhQKDG1pbl9yZXZpc2lvbhgLIAEoCSKKAQoGUmVhc29uEiYKBGtpbmQYASABKA4yGC50b29sY3JpYi52MS5SZWFzb24uS2luZBINCgV3b3JkcxgCIAMoCSJJCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABIWChJLSU5EX01BVENIRURfV09SRFMQARITCg9LSU5EX0VYQUNUX05BTUUQAiL3AQoKUmFua2VkVG9vbBIfCgRzdHViGAEgASgLMhEudG9vbGNyaWIudjEuU3R1YhINCgVzY29yZRgCIAEoARIOCgZtYXJnaW4YAyABKAESJAoHcmVhc29ucxgEIAMoCzITLnRvb2xjcmliLnYxLlJlYXNvbhIYChBlc3RpbWF0ZWRfdG9rZW5zGAUgASgNEi0KCmRlZmluaXRpb24YBiABKAsyFy50b29sY3JpYi52MS5GdWxsU2NoZW1hSAASMAoMc2NoZW1hX2Vycm9yGAcgASgLMhgudG9vbGNyaWIudjEuU2NoZW1hRXJyb3JIAEIICgZzY2hlbWEi8AEKDFdpdGhoZWxkVG9vbBIPCgd0b29sX2lkGAEgASgJEi4KBWNhdXNlGAIgASgOMh8udG9vbGNyaWIudjEuV2l0aGhlbGRUb29sLkNhdXNlEgsKA3doeRgDIAEoCRITCgtzdWJzdGl0dXRlcxgEIAMoCRINCgVzY29yZRgFIAEoASJuCgVDYXVzZRIVChFDQVVTRV9VTlNQRUNJRklFRBAAEhMKD0NBVVNFX1VOSEVBTFRIWRABEg8KC0NBVVNFX1NDT1BFEAISFgoSQ0FVU0VfUFJFQ09ORElUSU9OEAMSEAoMQ0FVU0VfQlVER0VUEAQi4QEKEUZpbmRUb29sc1Jlc3BvbnNlEiYKBXRvb2xzGAEgAygLMhcudG9vbGNyaWIudjEuUmFua2VkVG9vbBIrCgh3aXRoaGVsZBgCIAMoCzIZLnRvb2xjcmliLnYxLldpdGhoZWxkVG9vbBIMCgR3ZWFrGAMgASgIEhUKDWFuc3dlcl90b2tlbnMYBCABKA0SGAoQY2F0YWxvZ3VlX3Rva2VucxgFIAEoBBIXCg9jYXRhbG9ndWVfdG9vbHMYBiABKA0SEAoIcmV2aXNpb24YByABKAkSDQoFc3RhbGUYCCABKAgiZAoTR2V0TW9kdWxlTWFwUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFAoMdG9rZW5fYnVkZ2V0GAIgASgFEg4KBm1vZHVsZRgDIAEoCRIUCgxtaW5fcmV2aXNpb24YBCABKAkiKgoGTW9kdWxlEgwKBG5hbWUYASABKAkSEgoKdG9vbF9jb3VudBgCIAEoDSKrAQoUR2V0TW9kdWxlTWFwUmVzcG9uc2USDAoEdGV4dBgBIAEoCRIYChBlc3RpbWF0ZWRfdG9rZW5zGAIgASgNEiQKB21vZHVsZXMYAyADKAsyEy50b29sY3JpYi52MS5Nb2R1bGUSEAoIbGVmdF9vdXQYBCABKA0SEgoKdG9vbF9jb3VudBgFIAEoDRIQCghyZXZpc2lvbhgGIAEoCRINCgVzdGFsZRgHIAEoCCrDAQoPU2NoZW1hSW5jbHVzaW9uEiAKHFNDSEVNQV9JTkNMVVNJT05fVU5TUEVDSUZJRUQQABIZChVTQ0hFTUFfSU5DTFVTSU9OX05PTkUQARIcChhTQ0hFTUFfSU5DTFVTSU9OX0NPTVBBQ1QQAhIfChtTQ0hFTUFfSU5DTFVTSU9OX0lOUFVUX09OTFkQAxIZChVTQ0hFTUFfSU5DTFVTSU9OX0ZVTEwQBBIZChVTQ0hFTUFfSU5DTFVTSU9OX0FVVE8QBTKuAQoLR2F0ZVNlcnZpY2USSgoJRmluZFRvb2xzEh0udG9vbGNyaWIudjEuRmluZFRvb2xzUmVxdWVzdBoeLnRvb2xjcmliLnYxLkZpbmRUb29sc1Jlc3BvbnNlElMKDEdldE1vZHVsZU1hcBIgLnRvb2xjcmliLnYxLkdldE1vZHVsZU1hcFJlcXVlc3QaIS50b29sY3JpYi52MS5HZXRNb2R1bGVNYXBSZXNwb25zZWIGcHJvdG8z", [file_toolcrib_v1_registry_service, file_toolcrib_v1_stub]);
+  fileDesc("Ch50b29sY3JpYi92MS9nYXRlX3NlcnZpY2UucHJvdG8SC3Rvb2xjcmliLnYxIkEKClJlY2VudFRvb2wSDwoHdG9vbF9pZBgBIAEoCRIPCgdzdWNjZXNzGAIgASgIEhEKCXR1cm5zX2FnbxgDIAEoDSKvAgoQRmluZFRvb2xzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDgoGaW50ZW50GAIgASgJEg8KB2hpc3RvcnkYAyADKAkSLQoMcmVjZW50X3Rvb2xzGAQgAygLMhcudG9vbGNyaWIudjEuUmVjZW50VG9vbBINCgVzdGF0ZRgFIAMoCRIOCgZzY29wZXMYBiADKAkSJwoGZmlsdGVyGAcgASgLMhcudG9vbGNyaWIudjEuU3R1YkZpbHRlchINCgV0b3BfaxgIIAEoBRIUCgx0b2tlbl9idWRnZXQYCSABKAUSNQoPaW5jbHVkZV9zY2hlbWFzGAogASgOMhwudG9vbGNyaWIudjEuU2NoZW1hSW5jbHVzaW9uEhQKDG1pbl9yZXZpc2lvbhgLIAEoCSKJAgoGUmVhc29uEiYKBGtpbmQYASABKA4yGC50b29sY3JpYi52MS5SZWFzb24uS2luZBINCgV3b3JkcxgCIAMoCRIOCgZkZXRhaWwYAyABKAkitwEKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEhYKEktJTkRfTUFUQ0hFRF9XT1JEUxABEhMKD0tJTkRfRVhBQ1RfTkFNRRACEhMKD0tJTkRfUkVNRU1CRVJFRBADEhAKDEtJTkRfU0VSVklDRRAEEg0KCUtJTkRfUlVMRRAFEhIKDktJTkRfQ09NUEFOSU9OEAYSEAoMS0lORF9TSUJMSU5HEAcSEAoMS0lORF9NRUFOSU5HEAgivAIKClJhbmtlZFRvb2wSHwoEc3R1YhgBIAEoCzIRLnRvb2xjcmliLnYxLlN0dWISDQoFc2NvcmUYAiABKAESDgoGbWFyZ2luGAMgASgBEiQKB3JlYXNvbnMYBCADKAsyEy50b29sY3JpYi52MS5SZWFzb24SGAoQZXN0aW1hdGVkX3Rva2VucxgFIAEoDRItCgpkZWZpbml0aW9uGAYgASgLMhcudG9vbGNyaWIudjEuRnVsbFNjaGVtYUgAEjAKDHNjaGVtYV9lcnJvchgHIAEoCzIYLnRvb2xjcmliLnYxLlNjaGVtYUVycm9ySAASLAoLc2lkZV9lZmZlY3QYCCABKA4yFy50b29sY3JpYi52MS5TaWRlRWZmZWN0EhUKDWxhYmVsX3ZlcnNpb24YCSABKAlCCAoGc2NoZW1hIj4KBkJ1bmRsZRIQCgh0b29sX2lkcxgBIAMoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRINCgVzaGFyZRgDIAEoASKYAgoMV2l0aGhlbGRUb29sEg8KB3Rvb2xfaWQYASABKAkSLgoFY2F1c2UYAiABKA4yHy50b29sY3JpYi52MS5XaXRoaGVsZFRvb2wuQ2F1c2USCwoDd2h5GAMgASgJEhMKC3N1YnN0aXR1dGVzGAQgAygJEg0KBXNjb3JlGAUgASgBIpUBCgVDYXVzZRIVChFDQVVTRV9VTlNQRUNJRklFRBAAEhMKD0NBVVNFX1VOSEVBTFRIWRABEg8KC0NBVVNFX1NDT1BFEAISFgoSQ0FVU0VfUFJFQ09ORElUSU9OEAMSEAoMQ0FVU0VfQlVER0VUEAQSFQoRQ0FVU0VfUVVBUkFOVElORUQQBRIOCgpDQVVTRV9SVUxFEAYiswIKEUZpbmRUb29sc1Jlc3BvbnNlEiYKBXRvb2xzGAEgAygLMhcudG9vbGNyaWIudjEuUmFua2VkVG9vbBIrCgh3aXRoaGVsZBgCIAMoCzIZLnRvb2xjcmliLnYxLldpdGhoZWxkVG9vbBIMCgR3ZWFrGAMgASgIEhUKDWFuc3dlcl90b2tlbnMYBCABKA0SGAoQY2F0YWxvZ3VlX3Rva2VucxgFIAEoBBIXCg9jYXRhbG9ndWVfdG9vbHMYBiABKA0SEAoIcmV2aXNpb24YByABKAkSDQoFc3RhbGUYCCABKAgSJAoHYnVuZGxlcxgJIAMoCzITLnRvb2xjcmliLnYxLkJ1bmRsZRIqCgdtZWFuaW5nGAogASgOMhkudG9vbGNyaWIudjEuTWVhbmluZ1N0YXRlIvQBChRSZXBvcnRPdXRjb21lUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDwoHdG9vbF9pZBgCIAEoCRIOCgZpbnRlbnQYAyABKAkSDwoHaGlzdG9yeRgEIAMoCRIPCgdzdWNjZXNzGAUgASgIEioKCmVycm9yX2tpbmQYBiABKA4yFi50b29sY3JpYi52MS5FcnJvcktpbmQSKgoHbGF0ZW5jeRgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIXCg9wcmVjZWRpbmdfdG9vbHMYCCADKAkSFQoNbGFiZWxfdmVyc2lvbhgJIAEoCSIrChVSZXBvcnRPdXRjb21lUmVzcG9uc2USEgoKcmVtZW1iZXJlZBgBIAEoCCJkChNHZXRNb2R1bGVNYXBSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIUCgx0b2tlbl9idWRnZXQYAiABKAUSDgoGbW9kdWxlGAMgASgJEhQKDG1pbl9yZXZpc2lvbhgEIAEoCSIqCgZNb2R1bGUSDAoEbmFtZRgBIAEoCRISCgp0b29sX2NvdW50GAIgASgNIqsBChRHZXRNb2R1bGVNYXBSZXNwb25zZRIMCgR0ZXh0GAEgASgJEhgKEGVzdGltYXRlZF90b2tlbnMYAiABKA0SJAoHbW9kdWxlcxgDIAMoCzITLnRvb2xjcmliLnYxLk1vZHVsZRIQCghsZWZ0X291dBgEIAEoDRISCgp0b29sX2NvdW50GAUgASgNEhAKCHJldmlzaW9uGAYgASgJEg0KBXN0YWxlGAcgASgIKsMBCg9TY2hlbWFJbmNsdXNpb24SIAocU0NIRU1BX0lOQ0xVU0lPTl9VTlNQRUNJRklFRBAAEhkKFVNDSEVNQV9JTkNMVVNJT05fTk9ORRABEhwKGFNDSEVNQV9JTkNMVVNJT05fQ09NUEFDVBACEh8KG1NDSEVNQV9JTkNMVVNJT05fSU5QVVRfT05MWRADEhkKFVNDSEVNQV9JTkNMVVNJT05fRlVMTBAEEhkKFVNDSEVNQV9JTkNMVVNJT05fQVVUTxAFKnsKClNpZGVFZmZlY3QSGwoXU0lERV9FRkZFQ1RfVU5TUEVDSUZJRUQQABIZChVTSURFX0VGRkVDVF9SRUFEX09OTFkQARIYChRTSURFX0VGRkVDVF9BRERJVElWRRACEhsKF1NJREVfRUZGRUNUX0RFU1RSVUNUSVZFEAMqkwEKDE1lYW5pbmdTdGF0ZRIdChlNRUFOSU5HX1NUQVRFX1VOU1BFQ0lGSUVEEAASFgoSTUVBTklOR19TVEFURV9VU0VEEAESFgoSTUVBTklOR19TVEFURV9MQVRFEAISGAoUTUVBTklOR19TVEFURV9GQUlMRUQQAxIaChZNRUFOSU5HX1NUQVRFX0JVSUxESU5HEAQq6gEKCUVycm9yS2luZBIaChZFUlJPUl9LSU5EX1VOU1BFQ0lGSUVEEAASFgoSRVJST1JfS0lORF9USU1FT1VUEAESGgoWRVJST1JfS0lORF9VTlJFQUNIQUJMRRACEiAKHEVSUk9SX0tJTkRfSU5WQUxJRF9BUkdVTUVOVFMQAxIbChdFUlJPUl9LSU5EX1VOQVVUSE9SSVpFRBAEEhkKFUVSUk9SX0tJTkRfVE9PTF9FUlJPUhAFEhkKFUVSUk9SX0tJTkRfV1JPTkdfVE9PTBAGEhgKFEVSUk9SX0tJTkRfQ0FOQ0VMTEVEEAcyhgIKC0dhdGVTZXJ2aWNlEkoKCUZpbmRUb29scxIdLnRvb2xjcmliLnYxLkZpbmRUb29sc1JlcXVlc3QaHi50b29sY3JpYi52MS5GaW5kVG9vbHNSZXNwb25zZRJTCgxHZXRNb2R1bGVNYXASIC50b29sY3JpYi52MS5HZXRNb2R1bGVNYXBSZXF1ZXN0GiEudG9vbGNyaWIudjEuR2V0TW9kdWxlTWFwUmVzcG9uc2USVgoNUmVwb3J0T3V0Y29tZRIhLnRvb2xjcmliLnYxLlJlcG9ydE91dGNvbWVSZXF1ZXN0GiIudG9vbGNyaWIudjEuUmVwb3J0T3V0Y29tZVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_toolcrib_v1_registry_service, file_toolcrib_v1_stub]);
 
 /**
  * RecentTool is a call that the agent made a while ago.
@@ -162,6 +164,13 @@ export type Reason = Message<"toolcrib.v1.Reason"> & {
    * @generated from field: repeated string words = 2;
    */
   words: string[];
+
+  /**
+   * For RULE the rule's name, for COMPANION and SIBLING the tool_id of the answer that it stands beside, for SERVICE the server's title.
+   *
+   * @generated from field: string detail = 3;
+   */
+  detail: string;
 };
 
 /**
@@ -197,6 +206,48 @@ export enum Reason_Kind {
    * @generated from enum value: KIND_EXACT_NAME = 2;
    */
   EXACT_NAME = 2,
+
+  /**
+   * It was used with success for intents like this one.
+   *
+   * @generated from enum value: KIND_REMEMBERED = 3;
+   */
+  REMEMBERED = 3,
+
+  /**
+   * The words fit its server as a whole.
+   *
+   * @generated from enum value: KIND_SERVICE = 4;
+   */
+  SERVICE = 4,
+
+  /**
+   * A rule of the operators prefers it or always includes it.
+   *
+   * @generated from enum value: KIND_RULE = 5;
+   */
+  RULE = 5,
+
+  /**
+   * It goes with another answer: that needs it, or it often follows.
+   *
+   * @generated from enum value: KIND_COMPANION = 6;
+   */
+  COMPANION = 6,
+
+  /**
+   * It does the opposite, or something else, to the same thing as another answer; shown so that the two are not confused.
+   *
+   * @generated from enum value: KIND_SIBLING = 7;
+   */
+  SIBLING = 7,
+
+  /**
+   * The embedder holds it for alike in meaning.
+   *
+   * @generated from enum value: KIND_MEANING = 8;
+   */
+  MEANING = 8,
 }
 
 /**
@@ -268,6 +319,21 @@ export type RankedTool = Message<"toolcrib.v1.RankedTool"> & {
     value: SchemaError;
     case: "schemaError";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * What a call may do.
+   *
+   * @generated from field: toolcrib.v1.SideEffect side_effect = 8;
+   */
+  sideEffect: SideEffect;
+
+  /**
+   * The version of the label that this answer was found and shown with: empty for the registrant's own, else the overlay's. Send it along
+   * in ReportOutcome.
+   *
+   * @generated from field: string label_version = 9;
+   */
+  labelVersion: string;
 };
 
 /**
@@ -276,6 +342,41 @@ export type RankedTool = Message<"toolcrib.v1.RankedTool"> & {
  */
 export const RankedToolSchema: GenMessage<RankedTool> = /*@__PURE__*/
   messageDesc(file_toolcrib_v1_gate_service, 3);
+
+/**
+ * Bundle is a sequence of tools that are often used one after the other: load them together.
+ *
+ * @generated from message toolcrib.v1.Bundle
+ */
+export type Bundle = Message<"toolcrib.v1.Bundle"> & {
+  /**
+   * tool_ids in the order of use; all of them are available and may be used by this caller.
+   *
+   * @generated from field: repeated string tool_ids = 1;
+   */
+  toolIds: string[];
+
+  /**
+   * One line that says what the sequence does.
+   *
+   * @generated from field: string description = 2;
+   */
+  description: string;
+
+  /**
+   * How often it was seen, of all uses of its first tool, 0 to 1.
+   *
+   * @generated from field: double share = 3;
+   */
+  share: number;
+};
+
+/**
+ * Describes the message toolcrib.v1.Bundle.
+ * Use `create(BundleSchema)` to create a new message.
+ */
+export const BundleSchema: GenMessage<Bundle> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_gate_service, 4);
 
 /**
  * WithheldTool is a tool that would have been among the answers.
@@ -324,7 +425,7 @@ export type WithheldTool = Message<"toolcrib.v1.WithheldTool"> & {
  * Use `create(WithheldToolSchema)` to create a new message.
  */
 export const WithheldToolSchema: GenMessage<WithheldTool> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_gate_service, 4);
+  messageDesc(file_toolcrib_v1_gate_service, 5);
 
 /**
  * Why it is not.
@@ -366,13 +467,27 @@ export enum WithheldTool_Cause {
    * @generated from enum value: CAUSE_BUDGET = 4;
    */
   BUDGET = 4,
+
+  /**
+   * Its definition changed, and nobody approved it yet.
+   *
+   * @generated from enum value: CAUSE_QUARANTINED = 5;
+   */
+  QUARANTINED = 5,
+
+  /**
+   * A rule of the operators denies it here, or requires a scope for it.
+   *
+   * @generated from enum value: CAUSE_RULE = 6;
+   */
+  RULE = 6,
 }
 
 /**
  * Describes the enum toolcrib.v1.WithheldTool.Cause.
  */
 export const WithheldTool_CauseSchema: GenEnum<WithheldTool_Cause> = /*@__PURE__*/
-  enumDesc(file_toolcrib_v1_gate_service, 4, 0);
+  enumDesc(file_toolcrib_v1_gate_service, 5, 0);
 
 /**
  * FindToolsResponse lists what fits.
@@ -436,6 +551,21 @@ export type FindToolsResponse = Message<"toolcrib.v1.FindToolsResponse"> & {
    * @generated from field: bool stale = 8;
    */
   stale: boolean;
+
+  /**
+   * Frequent sequences that begin with or hold an answered tool, the most frequent first, at most 3. Where schemas were asked for, the
+   * definitions of their tools come along in `tools`.
+   *
+   * @generated from field: repeated toolcrib.v1.Bundle bundles = 9;
+   */
+  bundles: Bundle[];
+
+  /**
+   * Whether vectors took part.
+   *
+   * @generated from field: toolcrib.v1.MeaningState meaning = 10;
+   */
+  meaning: MeaningState;
 };
 
 /**
@@ -443,7 +573,105 @@ export type FindToolsResponse = Message<"toolcrib.v1.FindToolsResponse"> & {
  * Use `create(FindToolsResponseSchema)` to create a new message.
  */
 export const FindToolsResponseSchema: GenMessage<FindToolsResponse> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_gate_service, 5);
+  messageDesc(file_toolcrib_v1_gate_service, 6);
+
+/**
+ * ReportOutcomeRequest is one call that was made.
+ *
+ * @generated from message toolcrib.v1.ReportOutcomeRequest
+ */
+export type ReportOutcomeRequest = Message<"toolcrib.v1.ReportOutcomeRequest"> & {
+  /**
+   * Tenant.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * The tool that was called.
+   *
+   * @generated from field: string tool_id = 2;
+   */
+  toolId: string;
+
+  /**
+   * What the agent was trying to do, as it was said to FindTools; empty: only the outcome counts. At most 16,384 characters.
+   *
+   * @generated from field: string intent = 3;
+   */
+  intent: string;
+
+  /**
+   * Earlier user turns, as said to FindTools.
+   *
+   * @generated from field: repeated string history = 4;
+   */
+  history: string[];
+
+  /**
+   * Whether the call did what it should.
+   *
+   * @generated from field: bool success = 5;
+   */
+  success: boolean;
+
+  /**
+   * How it failed; only without success.
+   *
+   * @generated from field: toolcrib.v1.ErrorKind error_kind = 6;
+   */
+  errorKind: ErrorKind;
+
+  /**
+   * How long the call took, 0 to 24 h; absent where nobody measured.
+   *
+   * @generated from field: google.protobuf.Duration latency = 7;
+   */
+  latency?: Duration | undefined;
+
+  /**
+   * Tools called with success just before it for the same task, the latest first, at most 5: what often follows what is learned of them.
+   *
+   * @generated from field: repeated string preceding_tools = 8;
+   */
+  precedingTools: string[];
+
+  /**
+   * RankedTool.label_version of the answer that was used; empty for the registrant's own label.
+   *
+   * @generated from field: string label_version = 9;
+   */
+  labelVersion: string;
+};
+
+/**
+ * Describes the message toolcrib.v1.ReportOutcomeRequest.
+ * Use `create(ReportOutcomeRequestSchema)` to create a new message.
+ */
+export const ReportOutcomeRequestSchema: GenMessage<ReportOutcomeRequest> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_gate_service, 7);
+
+/**
+ * ReportOutcomeResponse confirms.
+ *
+ * @generated from message toolcrib.v1.ReportOutcomeResponse
+ */
+export type ReportOutcomeResponse = Message<"toolcrib.v1.ReportOutcomeResponse"> & {
+  /**
+   * The intent was remembered. False when it says nothing, when the memory is off, or when the caller holds its share of it.
+   *
+   * @generated from field: bool remembered = 1;
+   */
+  remembered: boolean;
+};
+
+/**
+ * Describes the message toolcrib.v1.ReportOutcomeResponse.
+ * Use `create(ReportOutcomeResponseSchema)` to create a new message.
+ */
+export const ReportOutcomeResponseSchema: GenMessage<ReportOutcomeResponse> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_gate_service, 8);
 
 /**
  * GetModuleMapRequest says how much may be told of what.
@@ -466,7 +694,7 @@ export type GetModuleMapRequest = Message<"toolcrib.v1.GetModuleMapRequest"> & {
   tokenBudget: number;
 
   /**
-   * A module to look into, `server_id` or `server_id/module`; empty: the whole catalogue.
+   * A module to look into, `server_id` or `server_id/module`, or a category that the operators declared; empty: the whole catalogue.
    *
    * @generated from field: string module = 3;
    */
@@ -485,7 +713,7 @@ export type GetModuleMapRequest = Message<"toolcrib.v1.GetModuleMapRequest"> & {
  * Use `create(GetModuleMapRequestSchema)` to create a new message.
  */
 export const GetModuleMapRequestSchema: GenMessage<GetModuleMapRequest> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_gate_service, 6);
+  messageDesc(file_toolcrib_v1_gate_service, 9);
 
 /**
  * Module is a group of tools: a server, a group of tools of one server by their names, or inside of that one tool.
@@ -513,7 +741,7 @@ export type Module = Message<"toolcrib.v1.Module"> & {
  * Use `create(ModuleSchema)` to create a new message.
  */
 export const ModuleSchema: GenMessage<Module> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_gate_service, 7);
+  messageDesc(file_toolcrib_v1_gate_service, 10);
 
 /**
  * GetModuleMapResponse is the map.
@@ -577,7 +805,7 @@ export type GetModuleMapResponse = Message<"toolcrib.v1.GetModuleMapResponse"> &
  * Use `create(GetModuleMapResponseSchema)` to create a new message.
  */
 export const GetModuleMapResponseSchema: GenMessage<GetModuleMapResponse> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_gate_service, 8);
+  messageDesc(file_toolcrib_v1_gate_service, 11);
 
 /**
  * SchemaInclusion chooses what comes along of each tool's definition.
@@ -635,6 +863,164 @@ export const SchemaInclusionSchema: GenEnum<SchemaInclusion> = /*@__PURE__*/
   enumDesc(file_toolcrib_v1_gate_service, 0);
 
 /**
+ * SideEffect is what a call may do to the world, as the tool's annotations say.
+ *
+ * @generated from enum toolcrib.v1.SideEffect
+ */
+export enum SideEffect {
+  /**
+   * Nothing is said: it may do anything.
+   *
+   * @generated from enum value: SIDE_EFFECT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It changes nothing.
+   *
+   * @generated from enum value: SIDE_EFFECT_READ_ONLY = 1;
+   */
+  READ_ONLY = 1,
+
+  /**
+   * It adds or changes, and destroys nothing.
+   *
+   * @generated from enum value: SIDE_EFFECT_ADDITIVE = 2;
+   */
+  ADDITIVE = 2,
+
+  /**
+   * It may destroy or overwrite.
+   *
+   * @generated from enum value: SIDE_EFFECT_DESTRUCTIVE = 3;
+   */
+  DESTRUCTIVE = 3,
+}
+
+/**
+ * Describes the enum toolcrib.v1.SideEffect.
+ */
+export const SideEffectSchema: GenEnum<SideEffect> = /*@__PURE__*/
+  enumDesc(file_toolcrib_v1_gate_service, 1);
+
+/**
+ * MeaningState says whether vectors took part in an answer.
+ *
+ * @generated from enum toolcrib.v1.MeaningState
+ */
+export enum MeaningState {
+  /**
+   * No embedder is set: the answer is by words and memory.
+   *
+   * @generated from enum value: MEANING_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * They did.
+   *
+   * @generated from enum value: MEANING_STATE_USED = 1;
+   */
+  USED = 1,
+
+  /**
+   * The embedder did not answer within its time budget.
+   *
+   * @generated from enum value: MEANING_STATE_LATE = 2;
+   */
+  LATE = 2,
+
+  /**
+   * It answered with an error or with vectors that are none, or it is not asked for a while because it did.
+   *
+   * @generated from enum value: MEANING_STATE_FAILED = 3;
+   */
+  FAILED = 3,
+
+  /**
+   * No tool has a vector yet.
+   *
+   * @generated from enum value: MEANING_STATE_BUILDING = 4;
+   */
+  BUILDING = 4,
+}
+
+/**
+ * Describes the enum toolcrib.v1.MeaningState.
+ */
+export const MeaningStateSchema: GenEnum<MeaningState> = /*@__PURE__*/
+  enumDesc(file_toolcrib_v1_gate_service, 2);
+
+/**
+ * ErrorKind is how a call failed.
+ *
+ * @generated from enum toolcrib.v1.ErrorKind
+ */
+export enum ErrorKind {
+  /**
+   * Not said.
+   *
+   * @generated from enum value: ERROR_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * No answer in time.
+   *
+   * @generated from enum value: ERROR_KIND_TIMEOUT = 1;
+   */
+  TIMEOUT = 1,
+
+  /**
+   * The server could not be reached, or died.
+   *
+   * @generated from enum value: ERROR_KIND_UNREACHABLE = 2;
+   */
+  UNREACHABLE = 2,
+
+  /**
+   * The arguments were refused.
+   *
+   * @generated from enum value: ERROR_KIND_INVALID_ARGUMENTS = 3;
+   */
+  INVALID_ARGUMENTS = 3,
+
+  /**
+   * The credential was refused, or is missing.
+   *
+   * @generated from enum value: ERROR_KIND_UNAUTHORIZED = 4;
+   */
+  UNAUTHORIZED = 4,
+
+  /**
+   * The tool said that it failed.
+   *
+   * @generated from enum value: ERROR_KIND_TOOL_ERROR = 5;
+   */
+  TOOL_ERROR = 5,
+
+  /**
+   * It answered, but it was the wrong tool for the intent.
+   *
+   * @generated from enum value: ERROR_KIND_WRONG_TOOL = 6;
+   */
+  WRONG_TOOL = 6,
+
+  /**
+   * The caller gave up.
+   *
+   * @generated from enum value: ERROR_KIND_CANCELLED = 7;
+   */
+  CANCELLED = 7,
+}
+
+/**
+ * Describes the enum toolcrib.v1.ErrorKind.
+ */
+export const ErrorKindSchema: GenEnum<ErrorKind> = /*@__PURE__*/
+  enumDesc(file_toolcrib_v1_gate_service, 3);
+
+/**
  * GateService picks the few tools that an intent needs out of all that are registered. It answers from this replica's memory,
  * without a model: equal catalogues give equal answers (P12). Everything said of namespaces, revisions, credentials and errors in
  * RegistryService holds here too.
@@ -669,6 +1055,20 @@ export const GateService: GenService<{
     methodKind: "unary";
     input: typeof GetModuleMapRequestSchema;
     output: typeof GetModuleMapResponseSchema;
+  },
+  /**
+   * ReportOutcome tells what came of a call to a tool that FindTools answered. A success is remembered for intents like this one,
+   * as keyed hashes of its words; successes, failures and their times move a tool up or down among those that fit. What is remembered is
+   * shared by all replicas within seconds and outlives them; it makes no revision. A caller holds a bounded share of it, so that no
+   * caller alone decides what others find. Callable by readers. Errors: INVALID_REQUEST with every violation, NOT_FOUND for a tool that
+   * is not registered, NOT_READY, QUOTA_EXCEEDED with RetryInfo for a caller that reports faster than its share.
+   *
+   * @generated from rpc toolcrib.v1.GateService.ReportOutcome
+   */
+  reportOutcome: {
+    methodKind: "unary";
+    input: typeof ReportOutcomeRequestSchema;
+    output: typeof ReportOutcomeResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_toolcrib_v1_gate_service, 0);
