@@ -97,7 +97,7 @@ export enum ErrorReason {
   VIEW_UNSUPPORTED = 7,
 
   /**
-   * NOT_FOUND: no such tool, digest or server in this namespace.
+   * NOT_FOUND: no such tool, digest, server or toolset in this namespace.
    *
    * @generated from enum value: ERROR_REASON_NOT_FOUND = 8;
    */
