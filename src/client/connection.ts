@@ -7,6 +7,7 @@ import { Health } from "../gen/grpc/health/v1/health_pb.js";
 import { AdminService } from "../gen/toolcrib/v1/admin_service_pb.js";
 import { GateService } from "../gen/toolcrib/v1/gate_service_pb.js";
 import { RegistryService } from "../gen/toolcrib/v1/registry_service_pb.js";
+import { ToolsetService } from "../gen/toolcrib/v1/toolset_service_pb.js";
 import { RegistryError, registryError } from "./registry-error.js";
 import type { Target } from "./target.js";
 
@@ -15,10 +16,12 @@ export interface CallOptions {
   /** Default 10 s. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
+  /** The bearer token of whoever asks through this process, instead of the connection's own. */
+  readonly token?: string | undefined;
 }
 
 /** No two services have an RPC of one name. */
-const METHODS = { ...RegistryService.method, ...GateService.method, ...AdminService.method };
+const METHODS = { ...RegistryService.method, ...GateService.method, ...ToolsetService.method, ...AdminService.method };
 
 type Methods = typeof METHODS;
 type UnaryName = Exclude<keyof Methods, "watch">;
@@ -27,7 +30,7 @@ type Output<N extends keyof Methods> = MessageShape<Methods[N]["output"]>;
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 
-/** A connection to one registry: every RPC of RegistryService, GateService and AdminService, typed, failing with RegistryError. */
+/** A connection to one registry: every RPC of RegistryService, GateService, ToolsetService and AdminService, typed, failing with RegistryError. */
 export class RegistryConnection {
   readonly target: Target;
   readonly #client: Client;
@@ -77,6 +80,21 @@ export class RegistryConnection {
   }
   getModuleMap(request: Input<"getModuleMap">, options?: CallOptions): Promise<Output<"getModuleMap">> {
     return this.#unary("getModuleMap", request, options);
+  }
+  reportOutcome(request: Input<"reportOutcome">, options?: CallOptions): Promise<Output<"reportOutcome">> {
+    return this.#unary("reportOutcome", request, options);
+  }
+  createToolset(request: Input<"createToolset">, options?: CallOptions): Promise<Output<"createToolset">> {
+    return this.#unary("createToolset", request, options);
+  }
+  getToolset(request: Input<"getToolset">, options?: CallOptions): Promise<Output<"getToolset">> {
+    return this.#unary("getToolset", request, options);
+  }
+  updateToolset(request: Input<"updateToolset">, options?: CallOptions): Promise<Output<"updateToolset">> {
+    return this.#unary("updateToolset", request, options);
+  }
+  deleteToolset(request: Input<"deleteToolset">, options?: CallOptions): Promise<Output<"deleteToolset">> {
+    return this.#unary("deleteToolset", request, options);
   }
   isolateServer(request: Input<"isolateServer">, options?: CallOptions): Promise<Output<"isolateServer">> {
     return this.#unary("isolateServer", request, options);
@@ -137,9 +155,9 @@ export class RegistryConnection {
   }
 
   /** The token is asked for at each call: it may have been replaced since the last. */
-  #metadata(): Metadata {
+  #metadata(given?: string): Metadata {
     const metadata = new Metadata();
-    const token = this.target.access?.token?.();
+    const token = given ?? this.target.access?.token?.();
     if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
     return metadata;
   }
@@ -166,7 +184,7 @@ export class RegistryConnection {
         encoder(input),
         decoder(output),
         create(input, request),
-        this.#metadata(),
+        this.#metadata(options.token),
         { deadline },
         (error, answer) => {
           signal?.removeEventListener("abort", cancel);
