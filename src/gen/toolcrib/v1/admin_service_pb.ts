@@ -2,8 +2,10 @@
 // @generated from file toolcrib/v1/admin_service.proto (package toolcrib.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Server } from "./server_pb.js";
 import { file_toolcrib_v1_server } from "./server_pb.js";
 import type { Message } from "@bufbuild/protobuf";
@@ -12,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolcrib/v1/admin_service.proto.
  */
 export const file_toolcrib_v1_admin_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch90b29sY3JpYi92MS9hZG1pbl9zZXJ2aWNlLnByb3RvEgt0b29sY3JpYi52MSJJChRJc29sYXRlU2VydmVyUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEQoJc2VydmVyX2lkGAIgASgJEgsKA3doeRgDIAEoCSJOChVJc29sYXRlU2VydmVyUmVzcG9uc2USIwoGc2VydmVyGAEgASgLMhMudG9vbGNyaWIudjEuU2VydmVyEhAKCHJldmlzaW9uGAIgASgJIjsKE1Jlc3VtZVNlcnZlclJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXNlcnZlcl9pZBgCIAEoCSJeChRSZXN1bWVTZXJ2ZXJSZXNwb25zZRIjCgZzZXJ2ZXIYASABKAsyEy50b29sY3JpYi52MS5TZXJ2ZXISEAoIcmV2aXNpb24YAiABKAkSDwoHcmVzdW1lZBgDIAEoCCI8ChRSZWZyZXNoU2VydmVyUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEQoJc2VydmVyX2lkGAIgASgJIm8KFVJlZnJlc2hTZXJ2ZXJSZXNwb25zZRIjCgZzZXJ2ZXIYASABKAsyEy50b29sY3JpYi52MS5TZXJ2ZXISEAoIcmV2aXNpb24YAiABKAkSDgoGbGlzdGVkGAMgASgNEg8KB2NoYW5nZWQYBCABKAgykwIKDEFkbWluU2VydmljZRJWCg1Jc29sYXRlU2VydmVyEiEudG9vbGNyaWIudjEuSXNvbGF0ZVNlcnZlclJlcXVlc3QaIi50b29sY3JpYi52MS5Jc29sYXRlU2VydmVyUmVzcG9uc2USUwoMUmVzdW1lU2VydmVyEiAudG9vbGNyaWIudjEuUmVzdW1lU2VydmVyUmVxdWVzdBohLnRvb2xjcmliLnYxLlJlc3VtZVNlcnZlclJlc3BvbnNlElYKDVJlZnJlc2hTZXJ2ZXISIS50b29sY3JpYi52MS5SZWZyZXNoU2VydmVyUmVxdWVzdBoiLnRvb2xjcmliLnYxLlJlZnJlc2hTZXJ2ZXJSZXNwb25zZWIGcHJvdG8z", [file_toolcrib_v1_server]);
+  fileDesc("Ch90b29sY3JpYi92MS9hZG1pbl9zZXJ2aWNlLnByb3RvEgt0b29sY3JpYi52MSJJChRJc29sYXRlU2VydmVyUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEQoJc2VydmVyX2lkGAIgASgJEgsKA3doeRgDIAEoCSJOChVJc29sYXRlU2VydmVyUmVzcG9uc2USIwoGc2VydmVyGAEgASgLMhMudG9vbGNyaWIudjEuU2VydmVyEhAKCHJldmlzaW9uGAIgASgJIjsKE1Jlc3VtZVNlcnZlclJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXNlcnZlcl9pZBgCIAEoCSJeChRSZXN1bWVTZXJ2ZXJSZXNwb25zZRIjCgZzZXJ2ZXIYASABKAsyEy50b29sY3JpYi52MS5TZXJ2ZXISEAoIcmV2aXNpb24YAiABKAkSDwoHcmVzdW1lZBgDIAEoCCI8ChRSZWZyZXNoU2VydmVyUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEQoJc2VydmVyX2lkGAIgASgJIm8KFVJlZnJlc2hTZXJ2ZXJSZXNwb25zZRIjCgZzZXJ2ZXIYASABKAsyEy50b29sY3JpYi52MS5TZXJ2ZXISEAoIcmV2aXNpb24YAiABKAkSDgoGbGlzdGVkGAMgASgNEg8KB2NoYW5nZWQYBCABKAgiSwoKTGFiZWxUZXh0cxIZChFicmllZl9kZXNjcmlwdGlvbhgBIAEoCRIQCghrZXl3b3JkcxgCIAMoCRIQCgh1c2Vfd2hlbhgDIAEoCSKHAQoPUHJvcG9zZWRPdmVybGF5EhEKCXRvb2xfbmFtZRgBIAEoCRImCgV0ZXh0cxgCIAEoCzIXLnRvb2xjcmliLnYxLkxhYmVsVGV4dHMSDgoGZGlnZXN0GAMgASgJEikKCG1hZGVfZm9yGAQgASgLMhcudG9vbGNyaWIudjEuTGFiZWxUZXh0cyJ9ChZBcHByb3ZlT3ZlcmxheXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIRCglzZXJ2ZXJfaWQYAiABKAkSLgoIb3ZlcmxheXMYAyADKAsyHC50b29sY3JpYi52MS5Qcm9wb3NlZE92ZXJsYXkSDQoFdHJpYWwYBCABKAgiZAoXQXBwcm92ZU92ZXJsYXlzUmVzcG9uc2USEAoIcmV2aXNpb24YASABKAkSDwoHY2hhbmdlZBgCIAEoDRImCghvdmVybGF5cxgDIAMoCzIULnRvb2xjcmliLnYxLk92ZXJsYXkiUwoXV2l0aGRyYXdPdmVybGF5c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXNlcnZlcl9pZBgCIAEoCRISCgp0b29sX25hbWVzGAMgAygJIkAKGFdpdGhkcmF3T3ZlcmxheXNSZXNwb25zZRIQCghyZXZpc2lvbhgBIAEoCRISCgp0b29sX25hbWVzGAIgAygJIjwKE0xpc3RPdmVybGF5c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhIKCnNlcnZlcl9pZHMYAiADKAkixwMKB092ZXJsYXkSDwoHdG9vbF9pZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEikKBXN0YXRlGAMgASgOMhoudG9vbGNyaWIudjEuT3ZlcmxheS5TdGF0ZRILCgN3aHkYBCABKAkSJgoFdGV4dHMYBSABKAsyFy50b29sY3JpYi52MS5MYWJlbFRleHRzEikKCG1hZGVfZm9yGAYgASgLMhcudG9vbGNyaWIudjEuTGFiZWxUZXh0cxIOCgZkaWdlc3QYByABKAkSEwoLYXBwcm92ZWRfYnkYCCABKAkSLwoLYXBwcm92ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXRyaWFsGAogASgIEisKDHdpdGhfb3ZlcmxheRgLIAEoCzIVLnRvb2xjcmliLnYxLk91dGNvbWVzEicKCHdpdGhfb3duGAwgASgLMhUudG9vbGNyaWIudjEuT3V0Y29tZXMiVAoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIPCgtTVEFURV9TSE9XThABEg8KC1NUQVRFX1RSSUFMEAISEgoOU1RBVEVfSU5BQ1RJVkUQAyIvCghPdXRjb21lcxIRCglzdWNjZXNzZXMYASABKAQSEAoIZmFpbHVyZXMYAiABKAQiUAoUTGlzdE92ZXJsYXlzUmVzcG9uc2USJgoIb3ZlcmxheXMYASADKAsyFC50b29sY3JpYi52MS5PdmVybGF5EhAKCHJldmlzaW9uGAIgASgJMqcECgxBZG1pblNlcnZpY2USVgoNSXNvbGF0ZVNlcnZlchIhLnRvb2xjcmliLnYxLklzb2xhdGVTZXJ2ZXJSZXF1ZXN0GiIudG9vbGNyaWIudjEuSXNvbGF0ZVNlcnZlclJlc3BvbnNlElMKDFJlc3VtZVNlcnZlchIgLnRvb2xjcmliLnYxLlJlc3VtZVNlcnZlclJlcXVlc3QaIS50b29sY3JpYi52MS5SZXN1bWVTZXJ2ZXJSZXNwb25zZRJWCg1SZWZyZXNoU2VydmVyEiEudG9vbGNyaWIudjEuUmVmcmVzaFNlcnZlclJlcXVlc3QaIi50b29sY3JpYi52MS5SZWZyZXNoU2VydmVyUmVzcG9uc2USXAoPQXBwcm92ZU92ZXJsYXlzEiMudG9vbGNyaWIudjEuQXBwcm92ZU92ZXJsYXlzUmVxdWVzdBokLnRvb2xjcmliLnYxLkFwcHJvdmVPdmVybGF5c1Jlc3BvbnNlEl8KEFdpdGhkcmF3T3ZlcmxheXMSJC50b29sY3JpYi52MS5XaXRoZHJhd092ZXJsYXlzUmVxdWVzdBolLnRvb2xjcmliLnYxLldpdGhkcmF3T3ZlcmxheXNSZXNwb25zZRJTCgxMaXN0T3ZlcmxheXMSIC50b29sY3JpYi52MS5MaXN0T3ZlcmxheXNSZXF1ZXN0GiEudG9vbGNyaWIudjEuTGlzdE92ZXJsYXlzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp, file_toolcrib_v1_server]);
 
 /**
  * IsolateServerRequest names the server and says why.
@@ -211,6 +213,446 @@ export const RefreshServerResponseSchema: GenMessage<RefreshServerResponse> = /*
   messageDesc(file_toolcrib_v1_admin_service, 5);
 
 /**
+ * LabelTexts are the parts of a label that an overlay may replace; an empty part leaves the registrant's own.
+ *
+ * @generated from message toolcrib.v1.LabelTexts
+ */
+export type LabelTexts = Message<"toolcrib.v1.LabelTexts"> & {
+  /**
+   * As in Stub.
+   *
+   * @generated from field: string brief_description = 1;
+   */
+  briefDescription: string;
+
+  /**
+   * As in Stub.
+   *
+   * @generated from field: repeated string keywords = 2;
+   */
+  keywords: string[];
+
+  /**
+   * As in Stub.
+   *
+   * @generated from field: string use_when = 3;
+   */
+  useWhen: string;
+};
+
+/**
+ * Describes the message toolcrib.v1.LabelTexts.
+ * Use `create(LabelTextsSchema)` to create a new message.
+ */
+export const LabelTextsSchema: GenMessage<LabelTexts> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_admin_service, 6);
+
+/**
+ * ProposedOverlay is other words for one tool's label.
+ *
+ * @generated from message toolcrib.v1.ProposedOverlay
+ */
+export type ProposedOverlay = Message<"toolcrib.v1.ProposedOverlay"> & {
+  /**
+   * The tool, by its name in the server.
+   *
+   * @generated from field: string tool_name = 1;
+   */
+  toolName: string;
+
+  /**
+   * The words; at least one part.
+   *
+   * @generated from field: toolcrib.v1.LabelTexts texts = 2;
+   */
+  texts?: LabelTexts | undefined;
+
+  /**
+   * The digest of the definition that it was made for: the tool's own now, which must be known.
+   *
+   * @generated from field: string digest = 3;
+   */
+  digest: string;
+
+  /**
+   * The registrant's own texts that it was made for, as they are in the tool's own label now.
+   *
+   * @generated from field: toolcrib.v1.LabelTexts made_for = 4;
+   */
+  madeFor?: LabelTexts | undefined;
+};
+
+/**
+ * Describes the message toolcrib.v1.ProposedOverlay.
+ * Use `create(ProposedOverlaySchema)` to create a new message.
+ */
+export const ProposedOverlaySchema: GenMessage<ProposedOverlay> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_admin_service, 7);
+
+/**
+ * ApproveOverlaysRequest is what an operator read and approves.
+ *
+ * @generated from message toolcrib.v1.ApproveOverlaysRequest
+ */
+export type ApproveOverlaysRequest = Message<"toolcrib.v1.ApproveOverlaysRequest"> & {
+  /**
+   * Tenant.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * The server.
+   *
+   * @generated from field: string server_id = 2;
+   */
+  serverId: string;
+
+  /**
+   * At most 1,000, one for each tool.
+   *
+   * @generated from field: repeated toolcrib.v1.ProposedOverlay overlays = 3;
+   */
+  overlays: ProposedOverlay[];
+
+  /**
+   * Only tried: half of the callers of FindTools are shown the overlay, the others the registrant's own label.
+   *
+   * @generated from field: bool trial = 4;
+   */
+  trial: boolean;
+};
+
+/**
+ * Describes the message toolcrib.v1.ApproveOverlaysRequest.
+ * Use `create(ApproveOverlaysRequestSchema)` to create a new message.
+ */
+export const ApproveOverlaysRequestSchema: GenMessage<ApproveOverlaysRequest> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_admin_service, 8);
+
+/**
+ * ApproveOverlaysResponse confirms.
+ *
+ * @generated from message toolcrib.v1.ApproveOverlaysResponse
+ */
+export type ApproveOverlaysResponse = Message<"toolcrib.v1.ApproveOverlaysResponse"> & {
+  /**
+   * The revision of the server's state.
+   *
+   * @generated from field: string revision = 1;
+   */
+  revision: string;
+
+  /**
+   * Overlays that are new or other ones now.
+   *
+   * @generated from field: uint32 changed = 2;
+   */
+  changed: number;
+
+  /**
+   * All of them, in the order sent.
+   *
+   * @generated from field: repeated toolcrib.v1.Overlay overlays = 3;
+   */
+  overlays: Overlay[];
+};
+
+/**
+ * Describes the message toolcrib.v1.ApproveOverlaysResponse.
+ * Use `create(ApproveOverlaysResponseSchema)` to create a new message.
+ */
+export const ApproveOverlaysResponseSchema: GenMessage<ApproveOverlaysResponse> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_admin_service, 9);
+
+/**
+ * WithdrawOverlaysRequest says which.
+ *
+ * @generated from message toolcrib.v1.WithdrawOverlaysRequest
+ */
+export type WithdrawOverlaysRequest = Message<"toolcrib.v1.WithdrawOverlaysRequest"> & {
+  /**
+   * Tenant.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * The server; it need not be registered any more.
+   *
+   * @generated from field: string server_id = 2;
+   */
+  serverId: string;
+
+  /**
+   * The tools, by their names, at most 1,000; empty: all overlays of the server.
+   *
+   * @generated from field: repeated string tool_names = 3;
+   */
+  toolNames: string[];
+};
+
+/**
+ * Describes the message toolcrib.v1.WithdrawOverlaysRequest.
+ * Use `create(WithdrawOverlaysRequestSchema)` to create a new message.
+ */
+export const WithdrawOverlaysRequestSchema: GenMessage<WithdrawOverlaysRequest> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_admin_service, 10);
+
+/**
+ * WithdrawOverlaysResponse confirms.
+ *
+ * @generated from message toolcrib.v1.WithdrawOverlaysResponse
+ */
+export type WithdrawOverlaysResponse = Message<"toolcrib.v1.WithdrawOverlaysResponse"> & {
+  /**
+   * The revision of the server's state; empty where the server is not registered.
+   *
+   * @generated from field: string revision = 1;
+   */
+  revision: string;
+
+  /**
+   * Names of the tools whose overlay was taken away.
+   *
+   * @generated from field: repeated string tool_names = 2;
+   */
+  toolNames: string[];
+};
+
+/**
+ * Describes the message toolcrib.v1.WithdrawOverlaysResponse.
+ * Use `create(WithdrawOverlaysResponseSchema)` to create a new message.
+ */
+export const WithdrawOverlaysResponseSchema: GenMessage<WithdrawOverlaysResponse> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_admin_service, 11);
+
+/**
+ * ListOverlaysRequest says of which servers.
+ *
+ * @generated from message toolcrib.v1.ListOverlaysRequest
+ */
+export type ListOverlaysRequest = Message<"toolcrib.v1.ListOverlaysRequest"> & {
+  /**
+   * Tenant.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * At most 100; they need not be registered any more. Empty: all that are registered.
+   *
+   * @generated from field: repeated string server_ids = 2;
+   */
+  serverIds: string[];
+};
+
+/**
+ * Describes the message toolcrib.v1.ListOverlaysRequest.
+ * Use `create(ListOverlaysRequestSchema)` to create a new message.
+ */
+export const ListOverlaysRequestSchema: GenMessage<ListOverlaysRequest> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_admin_service, 12);
+
+/**
+ * Overlay is other words that an operator approved for a tool's label.
+ *
+ * @generated from message toolcrib.v1.Overlay
+ */
+export type Overlay = Message<"toolcrib.v1.Overlay"> & {
+  /**
+   * The tool.
+   *
+   * @generated from field: string tool_id = 1;
+   */
+  toolId: string;
+
+  /**
+   * Names exactly these words for this definition and label: RankedTool.label_version.
+   *
+   * @generated from field: string version = 2;
+   */
+  version: string;
+
+  /**
+   * What it does now.
+   *
+   * @generated from field: toolcrib.v1.Overlay.State state = 3;
+   */
+  state: Overlay_State;
+
+  /**
+   * For INACTIVE, a sentence.
+   *
+   * @generated from field: string why = 4;
+   */
+  why: string;
+
+  /**
+   * Its words.
+   *
+   * @generated from field: toolcrib.v1.LabelTexts texts = 5;
+   */
+  texts?: LabelTexts | undefined;
+
+  /**
+   * The registrant's own words that it was made for.
+   *
+   * @generated from field: toolcrib.v1.LabelTexts made_for = 6;
+   */
+  madeFor?: LabelTexts | undefined;
+
+  /**
+   * The definition that it was made for.
+   *
+   * @generated from field: string digest = 7;
+   */
+  digest: string;
+
+  /**
+   * The principal that approved it.
+   *
+   * @generated from field: string approved_by = 8;
+   */
+  approvedBy: string;
+
+  /**
+   * When.
+   *
+   * @generated from field: google.protobuf.Timestamp approved_at = 9;
+   */
+  approvedAt?: Timestamp | undefined;
+
+  /**
+   * Whether it is a trial, also while it is inactive.
+   *
+   * @generated from field: bool trial = 10;
+   */
+  trial: boolean;
+
+  /**
+   * What came of calls of agents that were shown it.
+   *
+   * @generated from field: toolcrib.v1.Outcomes with_overlay = 11;
+   */
+  withOverlay?: Outcomes | undefined;
+
+  /**
+   * What came of calls of agents that were shown the registrant's own label, since this version was approved.
+   *
+   * @generated from field: toolcrib.v1.Outcomes with_own = 12;
+   */
+  withOwn?: Outcomes | undefined;
+};
+
+/**
+ * Describes the message toolcrib.v1.Overlay.
+ * Use `create(OverlaySchema)` to create a new message.
+ */
+export const OverlaySchema: GenMessage<Overlay> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_admin_service, 13);
+
+/**
+ * What it does now.
+ *
+ * @generated from enum toolcrib.v1.Overlay.State
+ */
+export enum Overlay_State {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Everybody is shown it.
+   *
+   * @generated from enum value: STATE_SHOWN = 1;
+   */
+  SHOWN = 1,
+
+  /**
+   * Half of the callers of FindTools are shown it.
+   *
+   * @generated from enum value: STATE_TRIAL = 2;
+   */
+  TRIAL = 2,
+
+  /**
+   * Nobody is: `why` says why.
+   *
+   * @generated from enum value: STATE_INACTIVE = 3;
+   */
+  INACTIVE = 3,
+}
+
+/**
+ * Describes the enum toolcrib.v1.Overlay.State.
+ */
+export const Overlay_StateSchema: GenEnum<Overlay_State> = /*@__PURE__*/
+  enumDesc(file_toolcrib_v1_admin_service, 13, 0);
+
+/**
+ * Outcomes counts calls that were reported.
+ *
+ * @generated from message toolcrib.v1.Outcomes
+ */
+export type Outcomes = Message<"toolcrib.v1.Outcomes"> & {
+  /**
+   * Those that did what they should.
+   *
+   * @generated from field: uint64 successes = 1;
+   */
+  successes: bigint;
+
+  /**
+   * Those that did not.
+   *
+   * @generated from field: uint64 failures = 2;
+   */
+  failures: bigint;
+};
+
+/**
+ * Describes the message toolcrib.v1.Outcomes.
+ * Use `create(OutcomesSchema)` to create a new message.
+ */
+export const OutcomesSchema: GenMessage<Outcomes> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_admin_service, 14);
+
+/**
+ * ListOverlaysResponse lists overlays.
+ *
+ * @generated from message toolcrib.v1.ListOverlaysResponse
+ */
+export type ListOverlaysResponse = Message<"toolcrib.v1.ListOverlaysResponse"> & {
+  /**
+   * In tool_id order.
+   *
+   * @generated from field: repeated toolcrib.v1.Overlay overlays = 1;
+   */
+  overlays: Overlay[];
+
+  /**
+   * The revision this was read at.
+   *
+   * @generated from field: string revision = 2;
+   */
+  revision: string;
+};
+
+/**
+ * Describes the message toolcrib.v1.ListOverlaysResponse.
+ * Use `create(ListOverlaysResponseSchema)` to create a new message.
+ */
+export const ListOverlaysResponseSchema: GenMessage<ListOverlaysResponse> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_admin_service, 15);
+
+/**
  * AdminService is for operators: it takes servers out, puts them back, and has them looked at now. Everything said of
  * namespaces, credentials and errors in RegistryService holds here too; every RPC needs a grant of the role operator.
  *
@@ -252,6 +694,45 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof RefreshServerRequestSchema;
     output: typeof RefreshServerResponseSchema;
+  },
+  /**
+   * ApproveOverlays lays other words over the labels of one server's tools: all of them in one revision, or none. The definitions and
+   * their digests stay as they are. Each overlay names the definition and the label that it was made for, and is refused when the tool has
+   * others now. From then on lists, watches and FindTools show the overlay, on every replica; a watcher hears UPDATED. In a trial only
+   * FindTools shows it, and only to half of the callers, so lists stay the same for everybody (P12); it makes no event. It holds through
+   * restarts and new registrations, also after the server left and came back, as long as the tool has the definition and the label that
+   * it was made for; otherwise it is inactive, and holds again when they come back. Approving one again changes whether it is
+   * a trial. Callable by operators. Errors: INVALID_REQUEST with every violation, NOT_FOUND, FORBIDDEN, WRITE_CONFLICT,
+   * STORE_UNAVAILABLE.
+   *
+   * @generated from rpc toolcrib.v1.AdminService.ApproveOverlays
+   */
+  approveOverlays: {
+    methodKind: "unary";
+    input: typeof ApproveOverlaysRequestSchema;
+    output: typeof ApproveOverlaysResponseSchema;
+  },
+  /**
+   * WithdrawOverlays takes overlays away, active and inactive ones, in one revision: the registrant's own labels show again. What is
+   * not there is passed over. Callable by operators. Errors: INVALID_REQUEST, FORBIDDEN, WRITE_CONFLICT, STORE_UNAVAILABLE.
+   *
+   * @generated from rpc toolcrib.v1.AdminService.WithdrawOverlays
+   */
+  withdrawOverlays: {
+    methodKind: "unary";
+    input: typeof WithdrawOverlaysRequestSchema;
+    output: typeof WithdrawOverlaysResponseSchema;
+  },
+  /**
+   * ListOverlays shows the overlays of servers with their states, the registrant's own labels, and what came of the calls that agents
+   * made with either (GateService.ReportOutcome). Callable by operators. Errors: INVALID_REQUEST, FORBIDDEN, STORE_UNAVAILABLE.
+   *
+   * @generated from rpc toolcrib.v1.AdminService.ListOverlays
+   */
+  listOverlays: {
+    methodKind: "unary";
+    input: typeof ListOverlaysRequestSchema;
+    output: typeof ListOverlaysResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_toolcrib_v1_admin_service, 0);

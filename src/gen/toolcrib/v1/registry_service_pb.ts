@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolcrib/v1/registry_service.proto.
  */
 export const file_toolcrib_v1_registry_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJ0b29sY3JpYi92MS9yZWdpc3RyeV9zZXJ2aWNlLnByb3RvEgt0b29sY3JpYi52MSJcCgxEZWNsYXJlZFRvb2wSHwoEc3R1YhgBIAEoCzIRLnRvb2xjcmliLnYxLlN0dWISEgoKZGVmaW5pdGlvbhgCIAEoDBIXCg9kZWZpbml0aW9uX2pzb24YAyABKAkiOQoNRGVjbGFyZWRUb29scxIoCgV0b29scxgBIAMoCzIZLnRvb2xjcmliLnYxLkRlY2xhcmVkVG9vbCIMCgpJbnRyb3NwZWN0IpMECg9SZWdpc3RlclJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXNlcnZlcl9pZBgCIAEoCRITCgtpbnN0YW5jZV9pZBgDIAEoCRIQCghlbmRwb2ludBgEIAEoCRIpCgl0cmFuc3BvcnQYBSABKA4yFi50b29sY3JpYi52MS5UcmFuc3BvcnQSDQoFdGl0bGUYBiABKAkSDAoEdGFncxgHIAMoCRIuCglsZWFzZV90dGwYCCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25IABISCghzdGFuZGluZxgJIAEoCEgAEi4KCGRlY2xhcmVkGAogASgLMhoudG9vbGNyaWIudjEuRGVjbGFyZWRUb29sc0gBEi0KCmludHJvc3BlY3QYCyABKAsyFy50b29sY3JpYi52MS5JbnRyb3NwZWN0SAESDAoEZXRhZxgMIAEoCRISCgpyZXF1ZXN0X2lkGA0gASgJEhUKDXZhbGlkYXRlX29ubHkYDiABKAgSEwoLYWxsb3dfZW1wdHkYDyABKAgSDgoGc3RyaWN0GBAgASgIEhIKCmNyZWRlbnRpYWwYESABKAkSFQoNc2hhcmVfcHJpdmF0ZRgSIAEoCBIpCgVwcm9iZRgTIAEoCzIaLnRvb2xjcmliLnYxLlByb2JlU2V0dGluZ3NCCwoJcmV0ZW50aW9uQgcKBW9mZmVyItQBCgpUb29sUmVzdWx0EgwKBG5hbWUYASABKAkSMAoHb3V0Y29tZRgCIAEoDjIfLnRvb2xjcmliLnYxLlRvb2xSZXN1bHQuT3V0Y29tZRIPCgdyZWFzb25zGAMgAygJEg4KBmRpZ2VzdBgEIAEoCSJlCgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABIUChBPVVRDT01FX0FDQ0VQVEVEEAESFQoRT1VUQ09NRV9VTkNIQU5HRUQQAhIUChBPVVRDT01FX1JFSkVDVEVEEAMicQoFTGVhc2USEAoIbGVhc2VfaWQYASABKAkSJgoDdHRsGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEi4KC3JlbmV3X2FmdGVyGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIqIBChBSZWdpc3RlclJlc3BvbnNlEhAKCHJldmlzaW9uGAEgASgJEhIKCnNldF9kaWdlc3QYAiABKAkSIQoFbGVhc2UYAyABKAsyEi50b29sY3JpYi52MS5MZWFzZRImCgV0b29scxgEIAMoCzIXLnRvb2xjcmliLnYxLlRvb2xSZXN1bHQSDAoEZXRhZxgFIAEoCRIPCgdwZW5kaW5nGAYgASgIIoEBCgxSZW5ld1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEi8KBmxlYXNlcxgCIAMoCzIfLnRvb2xjcmliLnYxLlJlbmV3UmVxdWVzdC5MZWFzZRotCgVMZWFzZRIQCghsZWFzZV9pZBgBIAEoCRISCgpzZXRfZGlnZXN0GAIgASgJIo4CCgtSZW5ld1Jlc3VsdBIQCghsZWFzZV9pZBgBIAEoCRItCgVzdGF0ZRgCIAEoDjIeLnRvb2xjcmliLnYxLlJlbmV3UmVzdWx0LlN0YXRlEi4KC3JlbmV3X2FmdGVyGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIo0BCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgwKCFNUQVRFX09LEAESFAoQU1RBVEVfU1VQRVJTRURFRBACEhgKFFNUQVRFX1JFR0lTVEVSX0FHQUlOEAMSFwoTU1RBVEVfVU5LTk9XTl9MRUFTRRAEEhYKElNUQVRFX0RFUkVHSVNURVJFRBAFIjoKDVJlbmV3UmVzcG9uc2USKQoHcmVzdWx0cxgBIAMoCzIYLnRvb2xjcmliLnYxLlJlbmV3UmVzdWx0ImwKEURlcmVnaXN0ZXJSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRISCghsZWFzZV9pZBgCIAEoCUgAEhMKCXNlcnZlcl9pZBgDIAEoCUgAEhEKB3Rvb2xfaWQYBCABKAlIAEIICgZ0YXJnZXQiNwoSRGVyZWdpc3RlclJlc3BvbnNlEhAKCHJldmlzaW9uGAEgASgJEg8KB3JlbW92ZWQYAiABKAgixAEKD0dldFN0dWJzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSJwoGZmlsdGVyGAIgASgLMhcudG9vbGNyaWIudjEuU3R1YkZpbHRlchIjCgR2aWV3GAMgASgOMhUudG9vbGNyaWIudjEuU3R1YlZpZXcSEQoJcGFnZV9zaXplGAQgASgFEhIKCnBhZ2VfdG9rZW4YBSABKAkSFAoMbWluX3JldmlzaW9uGAYgASgJEhMKC2lmX3JldmlzaW9uGAcgASgJIoQBChBHZXRTdHVic1Jlc3BvbnNlEiAKBXN0dWJzGAEgAygLMhEudG9vbGNyaWIudjEuU3R1YhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEAoIcmV2aXNpb24YAyABKAkSFAoMbm90X21vZGlmaWVkGAQgASgIEg0KBXN0YWxlGAUgASgIIpIBChRHZXRGdWxsU2NoZW1hUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEQoHdG9vbF9pZBgCIAEoCUgAEhAKBmRpZ2VzdBgDIAEoCUgAEiUKBHZpZXcYBCABKA4yFy50b29sY3JpYi52MS5TY2hlbWFWaWV3EhQKDG1pbl9yZXZpc2lvbhgFIAEoCUIFCgNrZXki3AEKCkZ1bGxTY2hlbWESDwoHdG9vbF9pZBgBIAEoCRISCgpkZWZpbml0aW9uGAIgASgMEg4KBmRpZ2VzdBgDIAEoCRIpCglmcmVzaG5lc3MYBCABKA4yFi50b29sY3JpYi52MS5GcmVzaG5lc3MSLgoKZmV0Y2hlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJQoEdmlldxgGIAEoDjIXLnRvb2xjcmliLnYxLlNjaGVtYVZpZXcSFwoPZGVmaW5pdGlvbl9qc29uGAcgASgJIlIKFUdldEZ1bGxTY2hlbWFSZXNwb25zZRInCgZzY2hlbWEYASABKAsyFy50b29sY3JpYi52MS5GdWxsU2NoZW1hEhAKCHJldmlzaW9uGAIgASgJIn4KGkJhdGNoR2V0RnVsbFNjaGVtYXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIQCgh0b29sX2lkcxgCIAMoCRIlCgR2aWV3GAMgASgOMhcudG9vbGNyaWIudjEuU2NoZW1hVmlldxIUCgxtaW5fcmV2aXNpb24YBCABKAkigQEKC1NjaGVtYUVycm9yEgwKBGNvZGUYASABKAUSDgoGcmVhc29uGAIgASgJEg8KB21lc3NhZ2UYAyABKAkSEwoLc3Vic3RpdHV0ZXMYBCADKAkSLgoLcmV0cnlfYWZ0ZXIYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24ifwoMU2NoZW1hUmVzdWx0Eg8KB3Rvb2xfaWQYASABKAkSKQoGc2NoZW1hGAIgASgLMhcudG9vbGNyaWIudjEuRnVsbFNjaGVtYUgAEikKBWVycm9yGAMgASgLMhgudG9vbGNyaWIudjEuU2NoZW1hRXJyb3JIAEIICgZyZXN1bHQiWwobQmF0Y2hHZXRGdWxsU2NoZW1hc1Jlc3BvbnNlEioKB3Jlc3VsdHMYASADKAsyGS50b29sY3JpYi52MS5TY2hlbWFSZXN1bHQSEAoIcmV2aXNpb24YAiABKAkiZAoSTGlzdFNlcnZlcnNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCRIUCgxtaW5fcmV2aXNpb24YBCABKAkimwEKE0xpc3RTZXJ2ZXJzUmVzcG9uc2USJAoHc2VydmVycxgBIAMoCzITLnRvb2xjcmliLnYxLlNlcnZlchIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEAoIcmV2aXNpb24YAyABKAkSDQoFc3RhbGUYBCABKAgSJAoHbm90aWNlcxgFIAMoCzITLnRvb2xjcmliLnYxLk5vdGljZSK8AQoGTm90aWNlEiYKBGtpbmQYASABKA4yGC50b29sY3JpYi52MS5Ob3RpY2UuS2luZBIPCgdtZXNzYWdlGAIgASgJEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJOCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABIOCgpLSU5EX0JSQUtFEAESDgoKS0lORF9QQU5JQxACEhAKDEtJTkRfSEVBTElORxADIk4KEEdldFNlcnZlclJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXNlcnZlcl9pZBgCIAEoCRIUCgxtaW5fcmV2aXNpb24YAyABKAkiWQoRR2V0U2VydmVyUmVzcG9uc2USIwoGc2VydmVyGAEgASgLMhMudG9vbGNyaWIudjEuU2VydmVyEhAKCHJldmlzaW9uGAIgASgJEg0KBXN0YWxlGAMgASgIInYKDFdhdGNoUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSJwoGZmlsdGVyGAIgASgLMhcudG9vbGNyaWIudjEuU3R1YkZpbHRlchIUCgxyZXN1bWVfdG9rZW4YAyABKAkSFAoMbWluX3JldmlzaW9uGAQgASgJIssBCgVFdmVudBIkCgR0eXBlGAEgASgOMhYudG9vbGNyaWIudjEuRXZlbnRUeXBlEg8KB3Rvb2xfaWQYAiABKAkSEQoJc2VydmVyX2lkGAMgASgJEh8KBHN0dWIYBCABKAsyES50b29sY3JpYi52MS5TdHViEhIKCm9sZF9kaWdlc3QYBSABKAkSEgoKbmV3X2RpZ2VzdBgGIAEoCRIvCgxhdmFpbGFiaWxpdHkYByABKA4yGS50b29sY3JpYi52MS5BdmFpbGFiaWxpdHkiZwoNU25hcHNob3RDaHVuaxIgCgVzdHVicxgBIAMoCzIRLnRvb2xjcmliLnYxLlN0dWISDAoEbGFzdBgCIAEoCBIUCgxyZXN1bWVfdG9rZW4YAyABKAkSEAoIcmV2aXNpb24YBCABKAkihgEKBkNoYW5nZRIiCgZldmVudHMYASADKAsyEi50b29sY3JpYi52MS5FdmVudBIUCgxyZXN1bWVfdG9rZW4YAiABKAkSEAoIcmV2aXNpb24YAyABKAkSMAoMY29tbWl0dGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIyCghCb29rbWFyaxIUCgxyZXN1bWVfdG9rZW4YASABKAkSEAoIcmV2aXNpb24YAiABKAkinAEKDVdhdGNoUmVzcG9uc2USLgoIc25hcHNob3QYASABKAsyGi50b29sY3JpYi52MS5TbmFwc2hvdENodW5rSAASJQoGY2hhbmdlGAIgASgLMhMudG9vbGNyaWIudjEuQ2hhbmdlSAASKQoIYm9va21hcmsYAyABKAsyFS50b29sY3JpYi52MS5Cb29rbWFya0gAQgkKB21lc3NhZ2UqOQoIU3R1YlZpZXcSGQoVU1RVQl9WSUVXX1VOU1BFQ0lGSUVEEAASEgoOU1RVQl9WSUVXX0ZVTEwQASp0CgpTY2hlbWFWaWV3EhsKF1NDSEVNQV9WSUVXX1VOU1BFQ0lGSUVEEAASFAoQU0NIRU1BX1ZJRVdfRlVMTBABEhoKFlNDSEVNQV9WSUVXX0lOUFVUX09OTFkQAhIXChNTQ0hFTUFfVklFV19DT01QQUNUEAMqZQoJRnJlc2huZXNzEhkKFUZSRVNITkVTU19VTlNQRUNJRklFRBAAEhIKDkZSRVNITkVTU19MSVZFEAESFAoQRlJFU0hORVNTX0NBQ0hFRBACEhMKD0ZSRVNITkVTU19TVEFMRRADKowCCglFdmVudFR5cGUSGgoWRVZFTlRfVFlQRV9VTlNQRUNJRklFRBAAEhkKFUVWRU5UX1RZUEVfUkVHSVNURVJFRBABEhYKEkVWRU5UX1RZUEVfVVBEQVRFRBACEhsKF0VWRU5UX1RZUEVfREVSRUdJU1RFUkVEEAMSFgoSRVZFTlRfVFlQRV9FWFBJUkVEEAQSIQodRVZFTlRfVFlQRV9TQ0hFTUFfSU5WQUxJREFURUQQBRIjCh9FVkVOVF9UWVBFX0FWQUlMQUJJTElUWV9DSEFOR0VEEAYSGgoWRVZFTlRfVFlQRV9RVUFSQU5USU5FRBAHEhcKE0VWRU5UX1RZUEVfUkVMRUFTRUQQCDLUBQoPUmVnaXN0cnlTZXJ2aWNlEkcKCFJlZ2lzdGVyEhwudG9vbGNyaWIudjEuUmVnaXN0ZXJSZXF1ZXN0Gh0udG9vbGNyaWIudjEuUmVnaXN0ZXJSZXNwb25zZRI+CgVSZW5ldxIZLnRvb2xjcmliLnYxLlJlbmV3UmVxdWVzdBoaLnRvb2xjcmliLnYxLlJlbmV3UmVzcG9uc2USTQoKRGVyZWdpc3RlchIeLnRvb2xjcmliLnYxLkRlcmVnaXN0ZXJSZXF1ZXN0Gh8udG9vbGNyaWIudjEuRGVyZWdpc3RlclJlc3BvbnNlEkcKCEdldFN0dWJzEhwudG9vbGNyaWIudjEuR2V0U3R1YnNSZXF1ZXN0Gh0udG9vbGNyaWIudjEuR2V0U3R1YnNSZXNwb25zZRJWCg1HZXRGdWxsU2NoZW1hEiEudG9vbGNyaWIudjEuR2V0RnVsbFNjaGVtYVJlcXVlc3QaIi50b29sY3JpYi52MS5HZXRGdWxsU2NoZW1hUmVzcG9uc2USaAoTQmF0Y2hHZXRGdWxsU2NoZW1hcxInLnRvb2xjcmliLnYxLkJhdGNoR2V0RnVsbFNjaGVtYXNSZXF1ZXN0GigudG9vbGNyaWIudjEuQmF0Y2hHZXRGdWxsU2NoZW1hc1Jlc3BvbnNlElAKC0xpc3RTZXJ2ZXJzEh8udG9vbGNyaWIudjEuTGlzdFNlcnZlcnNSZXF1ZXN0GiAudG9vbGNyaWIudjEuTGlzdFNlcnZlcnNSZXNwb25zZRJKCglHZXRTZXJ2ZXISHS50b29sY3JpYi52MS5HZXRTZXJ2ZXJSZXF1ZXN0Gh4udG9vbGNyaWIudjEuR2V0U2VydmVyUmVzcG9uc2USQAoFV2F0Y2gSGS50b29sY3JpYi52MS5XYXRjaFJlcXVlc3QaGi50b29sY3JpYi52MS5XYXRjaFJlc3BvbnNlMAFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolcrib_v1_server, file_toolcrib_v1_stub]);
+  fileDesc("CiJ0b29sY3JpYi92MS9yZWdpc3RyeV9zZXJ2aWNlLnByb3RvEgt0b29sY3JpYi52MSJcCgxEZWNsYXJlZFRvb2wSHwoEc3R1YhgBIAEoCzIRLnRvb2xjcmliLnYxLlN0dWISEgoKZGVmaW5pdGlvbhgCIAEoDBIXCg9kZWZpbml0aW9uX2pzb24YAyABKAkiOQoNRGVjbGFyZWRUb29scxIoCgV0b29scxgBIAMoCzIZLnRvb2xjcmliLnYxLkRlY2xhcmVkVG9vbCIMCgpJbnRyb3NwZWN0IpMECg9SZWdpc3RlclJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXNlcnZlcl9pZBgCIAEoCRITCgtpbnN0YW5jZV9pZBgDIAEoCRIQCghlbmRwb2ludBgEIAEoCRIpCgl0cmFuc3BvcnQYBSABKA4yFi50b29sY3JpYi52MS5UcmFuc3BvcnQSDQoFdGl0bGUYBiABKAkSDAoEdGFncxgHIAMoCRIuCglsZWFzZV90dGwYCCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25IABISCghzdGFuZGluZxgJIAEoCEgAEi4KCGRlY2xhcmVkGAogASgLMhoudG9vbGNyaWIudjEuRGVjbGFyZWRUb29sc0gBEi0KCmludHJvc3BlY3QYCyABKAsyFy50b29sY3JpYi52MS5JbnRyb3NwZWN0SAESDAoEZXRhZxgMIAEoCRISCgpyZXF1ZXN0X2lkGA0gASgJEhUKDXZhbGlkYXRlX29ubHkYDiABKAgSEwoLYWxsb3dfZW1wdHkYDyABKAgSDgoGc3RyaWN0GBAgASgIEhIKCmNyZWRlbnRpYWwYESABKAkSFQoNc2hhcmVfcHJpdmF0ZRgSIAEoCBIpCgVwcm9iZRgTIAEoCzIaLnRvb2xjcmliLnYxLlByb2JlU2V0dGluZ3NCCwoJcmV0ZW50aW9uQgcKBW9mZmVyIoMCCgpUb29sUmVzdWx0EgwKBG5hbWUYASABKAkSMAoHb3V0Y29tZRgCIAEoDjIfLnRvb2xjcmliLnYxLlRvb2xSZXN1bHQuT3V0Y29tZRIPCgdyZWFzb25zGAMgAygJEg4KBmRpZ2VzdBgEIAEoCRItCgh3YXJuaW5ncxgFIAMoCzIbLnRvb2xjcmliLnYxLlF1YWxpdHlXYXJuaW5nImUKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEhQKEE9VVENPTUVfQUNDRVBURUQQARIVChFPVVRDT01FX1VOQ0hBTkdFRBACEhQKEE9VVENPTUVfUkVKRUNURUQQAyL6AQoOUXVhbGl0eVdhcm5pbmcSLgoEa2luZBgBIAEoDjIgLnRvb2xjcmliLnYxLlF1YWxpdHlXYXJuaW5nLktpbmQSDwoHbWVzc2FnZRgCIAEoCSKmAQoES2luZBIUChBLSU5EX1VOU1BFQ0lGSUVEEAASEwoPS0lORF9OT19QVVJQT1NFEAESEQoNS0lORF9PTkVfV09SRBACEh8KG0tJTkRfVU5ERVNDUklCRURfUEFSQU1FVEVSUxADEhMKD0tJTkRfTk9fRVhBTVBMRRAEEhcKE0tJTkRfRFVQTElDQVRFX1RFWFQQBRIRCg1LSU5EX1RPT19MT05HEAYicQoFTGVhc2USEAoIbGVhc2VfaWQYASABKAkSJgoDdHRsGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEi4KC3JlbmV3X2FmdGVyGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIqIBChBSZWdpc3RlclJlc3BvbnNlEhAKCHJldmlzaW9uGAEgASgJEhIKCnNldF9kaWdlc3QYAiABKAkSIQoFbGVhc2UYAyABKAsyEi50b29sY3JpYi52MS5MZWFzZRImCgV0b29scxgEIAMoCzIXLnRvb2xjcmliLnYxLlRvb2xSZXN1bHQSDAoEZXRhZxgFIAEoCRIPCgdwZW5kaW5nGAYgASgIIoEBCgxSZW5ld1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEi8KBmxlYXNlcxgCIAMoCzIfLnRvb2xjcmliLnYxLlJlbmV3UmVxdWVzdC5MZWFzZRotCgVMZWFzZRIQCghsZWFzZV9pZBgBIAEoCRISCgpzZXRfZGlnZXN0GAIgASgJIo4CCgtSZW5ld1Jlc3VsdBIQCghsZWFzZV9pZBgBIAEoCRItCgVzdGF0ZRgCIAEoDjIeLnRvb2xjcmliLnYxLlJlbmV3UmVzdWx0LlN0YXRlEi4KC3JlbmV3X2FmdGVyGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIo0BCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgwKCFNUQVRFX09LEAESFAoQU1RBVEVfU1VQRVJTRURFRBACEhgKFFNUQVRFX1JFR0lTVEVSX0FHQUlOEAMSFwoTU1RBVEVfVU5LTk9XTl9MRUFTRRAEEhYKElNUQVRFX0RFUkVHSVNURVJFRBAFIjoKDVJlbmV3UmVzcG9uc2USKQoHcmVzdWx0cxgBIAMoCzIYLnRvb2xjcmliLnYxLlJlbmV3UmVzdWx0ImwKEURlcmVnaXN0ZXJSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRISCghsZWFzZV9pZBgCIAEoCUgAEhMKCXNlcnZlcl9pZBgDIAEoCUgAEhEKB3Rvb2xfaWQYBCABKAlIAEIICgZ0YXJnZXQiNwoSRGVyZWdpc3RlclJlc3BvbnNlEhAKCHJldmlzaW9uGAEgASgJEg8KB3JlbW92ZWQYAiABKAgixAEKD0dldFN0dWJzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSJwoGZmlsdGVyGAIgASgLMhcudG9vbGNyaWIudjEuU3R1YkZpbHRlchIjCgR2aWV3GAMgASgOMhUudG9vbGNyaWIudjEuU3R1YlZpZXcSEQoJcGFnZV9zaXplGAQgASgFEhIKCnBhZ2VfdG9rZW4YBSABKAkSFAoMbWluX3JldmlzaW9uGAYgASgJEhMKC2lmX3JldmlzaW9uGAcgASgJIoQBChBHZXRTdHVic1Jlc3BvbnNlEiAKBXN0dWJzGAEgAygLMhEudG9vbGNyaWIudjEuU3R1YhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEAoIcmV2aXNpb24YAyABKAkSFAoMbm90X21vZGlmaWVkGAQgASgIEg0KBXN0YWxlGAUgASgIIpIBChRHZXRGdWxsU2NoZW1hUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEQoHdG9vbF9pZBgCIAEoCUgAEhAKBmRpZ2VzdBgDIAEoCUgAEiUKBHZpZXcYBCABKA4yFy50b29sY3JpYi52MS5TY2hlbWFWaWV3EhQKDG1pbl9yZXZpc2lvbhgFIAEoCUIFCgNrZXki3AEKCkZ1bGxTY2hlbWESDwoHdG9vbF9pZBgBIAEoCRISCgpkZWZpbml0aW9uGAIgASgMEg4KBmRpZ2VzdBgDIAEoCRIpCglmcmVzaG5lc3MYBCABKA4yFi50b29sY3JpYi52MS5GcmVzaG5lc3MSLgoKZmV0Y2hlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJQoEdmlldxgGIAEoDjIXLnRvb2xjcmliLnYxLlNjaGVtYVZpZXcSFwoPZGVmaW5pdGlvbl9qc29uGAcgASgJIlIKFUdldEZ1bGxTY2hlbWFSZXNwb25zZRInCgZzY2hlbWEYASABKAsyFy50b29sY3JpYi52MS5GdWxsU2NoZW1hEhAKCHJldmlzaW9uGAIgASgJIn4KGkJhdGNoR2V0RnVsbFNjaGVtYXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIQCgh0b29sX2lkcxgCIAMoCRIlCgR2aWV3GAMgASgOMhcudG9vbGNyaWIudjEuU2NoZW1hVmlldxIUCgxtaW5fcmV2aXNpb24YBCABKAkigQEKC1NjaGVtYUVycm9yEgwKBGNvZGUYASABKAUSDgoGcmVhc29uGAIgASgJEg8KB21lc3NhZ2UYAyABKAkSEwoLc3Vic3RpdHV0ZXMYBCADKAkSLgoLcmV0cnlfYWZ0ZXIYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24ifwoMU2NoZW1hUmVzdWx0Eg8KB3Rvb2xfaWQYASABKAkSKQoGc2NoZW1hGAIgASgLMhcudG9vbGNyaWIudjEuRnVsbFNjaGVtYUgAEikKBWVycm9yGAMgASgLMhgudG9vbGNyaWIudjEuU2NoZW1hRXJyb3JIAEIICgZyZXN1bHQiWwobQmF0Y2hHZXRGdWxsU2NoZW1hc1Jlc3BvbnNlEioKB3Jlc3VsdHMYASADKAsyGS50b29sY3JpYi52MS5TY2hlbWFSZXN1bHQSEAoIcmV2aXNpb24YAiABKAkiZAoSTGlzdFNlcnZlcnNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCRIUCgxtaW5fcmV2aXNpb24YBCABKAkimwEKE0xpc3RTZXJ2ZXJzUmVzcG9uc2USJAoHc2VydmVycxgBIAMoCzITLnRvb2xjcmliLnYxLlNlcnZlchIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEAoIcmV2aXNpb24YAyABKAkSDQoFc3RhbGUYBCABKAgSJAoHbm90aWNlcxgFIAMoCzITLnRvb2xjcmliLnYxLk5vdGljZSK8AQoGTm90aWNlEiYKBGtpbmQYASABKA4yGC50b29sY3JpYi52MS5Ob3RpY2UuS2luZBIPCgdtZXNzYWdlGAIgASgJEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJOCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABIOCgpLSU5EX0JSQUtFEAESDgoKS0lORF9QQU5JQxACEhAKDEtJTkRfSEVBTElORxADIk4KEEdldFNlcnZlclJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXNlcnZlcl9pZBgCIAEoCRIUCgxtaW5fcmV2aXNpb24YAyABKAkiWQoRR2V0U2VydmVyUmVzcG9uc2USIwoGc2VydmVyGAEgASgLMhMudG9vbGNyaWIudjEuU2VydmVyEhAKCHJldmlzaW9uGAIgASgJEg0KBXN0YWxlGAMgASgIInYKDFdhdGNoUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSJwoGZmlsdGVyGAIgASgLMhcudG9vbGNyaWIudjEuU3R1YkZpbHRlchIUCgxyZXN1bWVfdG9rZW4YAyABKAkSFAoMbWluX3JldmlzaW9uGAQgASgJIssBCgVFdmVudBIkCgR0eXBlGAEgASgOMhYudG9vbGNyaWIudjEuRXZlbnRUeXBlEg8KB3Rvb2xfaWQYAiABKAkSEQoJc2VydmVyX2lkGAMgASgJEh8KBHN0dWIYBCABKAsyES50b29sY3JpYi52MS5TdHViEhIKCm9sZF9kaWdlc3QYBSABKAkSEgoKbmV3X2RpZ2VzdBgGIAEoCRIvCgxhdmFpbGFiaWxpdHkYByABKA4yGS50b29sY3JpYi52MS5BdmFpbGFiaWxpdHkiZwoNU25hcHNob3RDaHVuaxIgCgVzdHVicxgBIAMoCzIRLnRvb2xjcmliLnYxLlN0dWISDAoEbGFzdBgCIAEoCBIUCgxyZXN1bWVfdG9rZW4YAyABKAkSEAoIcmV2aXNpb24YBCABKAkihgEKBkNoYW5nZRIiCgZldmVudHMYASADKAsyEi50b29sY3JpYi52MS5FdmVudBIUCgxyZXN1bWVfdG9rZW4YAiABKAkSEAoIcmV2aXNpb24YAyABKAkSMAoMY29tbWl0dGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIyCghCb29rbWFyaxIUCgxyZXN1bWVfdG9rZW4YASABKAkSEAoIcmV2aXNpb24YAiABKAkinAEKDVdhdGNoUmVzcG9uc2USLgoIc25hcHNob3QYASABKAsyGi50b29sY3JpYi52MS5TbmFwc2hvdENodW5rSAASJQoGY2hhbmdlGAIgASgLMhMudG9vbGNyaWIudjEuQ2hhbmdlSAASKQoIYm9va21hcmsYAyABKAsyFS50b29sY3JpYi52MS5Cb29rbWFya0gAQgkKB21lc3NhZ2UiYgoQTGludFRvb2xzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEgoKc2VydmVyX2lkcxgCIAMoCRIRCgltYXhfdG9vbHMYAyABKAUSFAoMbWluX3JldmlzaW9uGAQgASgJImgKCkxpbnRlZFRvb2wSDwoHdG9vbF9pZBgBIAEoCRItCgh3YXJuaW5ncxgCIAMoCzIbLnRvb2xjcmliLnYxLlF1YWxpdHlXYXJuaW5nEhoKEmRlZmluaXRpb25fdW5rbm93bhgDIAEoCCJNCgxRdWFsaXR5Q291bnQSLgoEa2luZBgBIAEoDjIgLnRvb2xjcmliLnYxLlF1YWxpdHlXYXJuaW5nLktpbmQSDQoFdG9vbHMYAiABKA0iyAEKEUxpbnRUb29sc1Jlc3BvbnNlEiYKBXRvb2xzGAEgAygLMhcudG9vbGNyaWIudjEuTGludGVkVG9vbBIpCgZjb3VudHMYAiADKAsyGS50b29sY3JpYi52MS5RdWFsaXR5Q291bnQSEgoKdG9vbF9jb3VudBgDIAEoDRIUCgx3YXJuZWRfY291bnQYBCABKA0SFQoNdW5rbm93bl9jb3VudBgFIAEoDRIQCghyZXZpc2lvbhgGIAEoCRINCgVzdGFsZRgHIAEoCCo5CghTdHViVmlldxIZChVTVFVCX1ZJRVdfVU5TUEVDSUZJRUQQABISCg5TVFVCX1ZJRVdfRlVMTBABKnQKClNjaGVtYVZpZXcSGwoXU0NIRU1BX1ZJRVdfVU5TUEVDSUZJRUQQABIUChBTQ0hFTUFfVklFV19GVUxMEAESGgoWU0NIRU1BX1ZJRVdfSU5QVVRfT05MWRACEhcKE1NDSEVNQV9WSUVXX0NPTVBBQ1QQAyplCglGcmVzaG5lc3MSGQoVRlJFU0hORVNTX1VOU1BFQ0lGSUVEEAASEgoORlJFU0hORVNTX0xJVkUQARIUChBGUkVTSE5FU1NfQ0FDSEVEEAISEwoPRlJFU0hORVNTX1NUQUxFEAMqjAIKCUV2ZW50VHlwZRIaChZFVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASGQoVRVZFTlRfVFlQRV9SRUdJU1RFUkVEEAESFgoSRVZFTlRfVFlQRV9VUERBVEVEEAISGwoXRVZFTlRfVFlQRV9ERVJFR0lTVEVSRUQQAxIWChJFVkVOVF9UWVBFX0VYUElSRUQQBBIhCh1FVkVOVF9UWVBFX1NDSEVNQV9JTlZBTElEQVRFRBAFEiMKH0VWRU5UX1RZUEVfQVZBSUxBQklMSVRZX0NIQU5HRUQQBhIaChZFVkVOVF9UWVBFX1FVQVJBTlRJTkVEEAcSFwoTRVZFTlRfVFlQRV9SRUxFQVNFRBAIMqAGCg9SZWdpc3RyeVNlcnZpY2USRwoIUmVnaXN0ZXISHC50b29sY3JpYi52MS5SZWdpc3RlclJlcXVlc3QaHS50b29sY3JpYi52MS5SZWdpc3RlclJlc3BvbnNlEj4KBVJlbmV3EhkudG9vbGNyaWIudjEuUmVuZXdSZXF1ZXN0GhoudG9vbGNyaWIudjEuUmVuZXdSZXNwb25zZRJNCgpEZXJlZ2lzdGVyEh4udG9vbGNyaWIudjEuRGVyZWdpc3RlclJlcXVlc3QaHy50b29sY3JpYi52MS5EZXJlZ2lzdGVyUmVzcG9uc2USRwoIR2V0U3R1YnMSHC50b29sY3JpYi52MS5HZXRTdHVic1JlcXVlc3QaHS50b29sY3JpYi52MS5HZXRTdHVic1Jlc3BvbnNlElYKDUdldEZ1bGxTY2hlbWESIS50b29sY3JpYi52MS5HZXRGdWxsU2NoZW1hUmVxdWVzdBoiLnRvb2xjcmliLnYxLkdldEZ1bGxTY2hlbWFSZXNwb25zZRJoChNCYXRjaEdldEZ1bGxTY2hlbWFzEicudG9vbGNyaWIudjEuQmF0Y2hHZXRGdWxsU2NoZW1hc1JlcXVlc3QaKC50b29sY3JpYi52MS5CYXRjaEdldEZ1bGxTY2hlbWFzUmVzcG9uc2USUAoLTGlzdFNlcnZlcnMSHy50b29sY3JpYi52MS5MaXN0U2VydmVyc1JlcXVlc3QaIC50b29sY3JpYi52MS5MaXN0U2VydmVyc1Jlc3BvbnNlEkoKCUdldFNlcnZlchIdLnRvb2xjcmliLnYxLkdldFNlcnZlclJlcXVlc3QaHi50b29sY3JpYi52MS5HZXRTZXJ2ZXJSZXNwb25zZRJKCglMaW50VG9vbHMSHS50b29sY3JpYi52MS5MaW50VG9vbHNSZXF1ZXN0Gh4udG9vbGNyaWIudjEuTGludFRvb2xzUmVzcG9uc2USQAoFV2F0Y2gSGS50b29sY3JpYi52MS5XYXRjaFJlcXVlc3QaGi50b29sY3JpYi52MS5XYXRjaFJlc3BvbnNlMAFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolcrib_v1_server, file_toolcrib_v1_stub]);
 
 /**
  * DeclaredTool is one tool as its registrant declares it. A stub, a definition or both must be given.
@@ -291,6 +291,14 @@ export type ToolResult = Message<"toolcrib.v1.ToolResult"> & {
    * @generated from field: string digest = 4;
    */
   digest: string;
+
+  /**
+   * What would make it easier to choose and to call. Nothing is refused for it. Parameters are judged only where the definition came along
+   * or was listed, and texts are compared only with those of the same Register: LintTools judges the rest.
+   *
+   * @generated from field: repeated toolcrib.v1.QualityWarning warnings = 5;
+   */
+  warnings: QualityWarning[];
 };
 
 /**
@@ -342,6 +350,96 @@ export const ToolResult_OutcomeSchema: GenEnum<ToolResult_Outcome> = /*@__PURE__
   enumDesc(file_toolcrib_v1_registry_service, 4, 0);
 
 /**
+ * QualityWarning is something in a tool's description that makes agents choose or call it wrongly.
+ *
+ * @generated from message toolcrib.v1.QualityWarning
+ */
+export type QualityWarning = Message<"toolcrib.v1.QualityWarning"> & {
+  /**
+   * What kind of thing.
+   *
+   * @generated from field: toolcrib.v1.QualityWarning.Kind kind = 1;
+   */
+  kind: QualityWarning_Kind;
+
+  /**
+   * What is wrong and what to do about it, one or two sentences.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message toolcrib.v1.QualityWarning.
+ * Use `create(QualityWarningSchema)` to create a new message.
+ */
+export const QualityWarningSchema: GenMessage<QualityWarning> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_registry_service, 5);
+
+/**
+ * What kind of thing.
+ *
+ * @generated from enum toolcrib.v1.QualityWarning.Kind
+ */
+export enum QualityWarning_Kind {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Nothing says what the tool is for: no description, a placeholder, or only its name again.
+   *
+   * @generated from enum value: KIND_NO_PURPOSE = 1;
+   */
+  NO_PURPOSE = 1,
+
+  /**
+   * One word stands for a description.
+   *
+   * @generated from enum value: KIND_ONE_WORD = 2;
+   */
+  ONE_WORD = 2,
+
+  /**
+   * Parameters without a description.
+   *
+   * @generated from enum value: KIND_UNDESCRIBED_PARAMETERS = 3;
+   */
+  UNDESCRIBED_PARAMETERS = 3,
+
+  /**
+   * Parameters of an unusual format without an example.
+   *
+   * @generated from enum value: KIND_NO_EXAMPLE = 4;
+   */
+  NO_EXAMPLE = 4,
+
+  /**
+   * Another tool has the same description.
+   *
+   * @generated from enum value: KIND_DUPLICATE_TEXT = 5;
+   */
+  DUPLICATE_TEXT = 5,
+
+  /**
+   * The description is longer than agents should have to read.
+   *
+   * @generated from enum value: KIND_TOO_LONG = 6;
+   */
+  TOO_LONG = 6,
+}
+
+/**
+ * Describes the enum toolcrib.v1.QualityWarning.Kind.
+ */
+export const QualityWarning_KindSchema: GenEnum<QualityWarning_Kind> = /*@__PURE__*/
+  enumDesc(file_toolcrib_v1_registry_service, 5, 0);
+
+/**
  * Lease is the registry's promise to keep an instance.
  *
  * @generated from message toolcrib.v1.Lease
@@ -374,7 +472,7 @@ export type Lease = Message<"toolcrib.v1.Lease"> & {
  * Use `create(LeaseSchema)` to create a new message.
  */
 export const LeaseSchema: GenMessage<Lease> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 5);
+  messageDesc(file_toolcrib_v1_registry_service, 6);
 
 /**
  * RegisterResponse confirms what is now registered.
@@ -430,7 +528,7 @@ export type RegisterResponse = Message<"toolcrib.v1.RegisterResponse"> & {
  * Use `create(RegisterResponseSchema)` to create a new message.
  */
 export const RegisterResponseSchema: GenMessage<RegisterResponse> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 6);
+  messageDesc(file_toolcrib_v1_registry_service, 7);
 
 /**
  * RenewRequest renews up to 1,000 leases.
@@ -458,7 +556,7 @@ export type RenewRequest = Message<"toolcrib.v1.RenewRequest"> & {
  * Use `create(RenewRequestSchema)` to create a new message.
  */
 export const RenewRequestSchema: GenMessage<RenewRequest> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 7);
+  messageDesc(file_toolcrib_v1_registry_service, 8);
 
 /**
  * One lease.
@@ -486,7 +584,7 @@ export type RenewRequest_Lease = Message<"toolcrib.v1.RenewRequest.Lease"> & {
  * Use `create(RenewRequest_LeaseSchema)` to create a new message.
  */
 export const RenewRequest_LeaseSchema: GenMessage<RenewRequest_Lease> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 7, 0);
+  messageDesc(file_toolcrib_v1_registry_service, 8, 0);
 
 /**
  * RenewResult is the answer for one lease.
@@ -521,7 +619,7 @@ export type RenewResult = Message<"toolcrib.v1.RenewResult"> & {
  * Use `create(RenewResultSchema)` to create a new message.
  */
 export const RenewResultSchema: GenMessage<RenewResult> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 8);
+  messageDesc(file_toolcrib_v1_registry_service, 9);
 
 /**
  * What the registrant must do.
@@ -576,7 +674,7 @@ export enum RenewResult_State {
  * Describes the enum toolcrib.v1.RenewResult.State.
  */
 export const RenewResult_StateSchema: GenEnum<RenewResult_State> = /*@__PURE__*/
-  enumDesc(file_toolcrib_v1_registry_service, 8, 0);
+  enumDesc(file_toolcrib_v1_registry_service, 9, 0);
 
 /**
  * RenewResponse answers in the order asked.
@@ -597,7 +695,7 @@ export type RenewResponse = Message<"toolcrib.v1.RenewResponse"> & {
  * Use `create(RenewResponseSchema)` to create a new message.
  */
 export const RenewResponseSchema: GenMessage<RenewResponse> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 9);
+  messageDesc(file_toolcrib_v1_registry_service, 10);
 
 /**
  * DeregisterRequest names what to remove: a lease, or a server with `all`, or one tool of a declared server.
@@ -649,7 +747,7 @@ export type DeregisterRequest = Message<"toolcrib.v1.DeregisterRequest"> & {
  * Use `create(DeregisterRequestSchema)` to create a new message.
  */
 export const DeregisterRequestSchema: GenMessage<DeregisterRequest> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 10);
+  messageDesc(file_toolcrib_v1_registry_service, 11);
 
 /**
  * DeregisterResponse confirms the removal.
@@ -677,7 +775,7 @@ export type DeregisterResponse = Message<"toolcrib.v1.DeregisterResponse"> & {
  * Use `create(DeregisterResponseSchema)` to create a new message.
  */
 export const DeregisterResponseSchema: GenMessage<DeregisterResponse> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 11);
+  messageDesc(file_toolcrib_v1_registry_service, 12);
 
 /**
  * GetStubsRequest asks for one page.
@@ -741,7 +839,7 @@ export type GetStubsRequest = Message<"toolcrib.v1.GetStubsRequest"> & {
  * Use `create(GetStubsRequestSchema)` to create a new message.
  */
 export const GetStubsRequestSchema: GenMessage<GetStubsRequest> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 12);
+  messageDesc(file_toolcrib_v1_registry_service, 13);
 
 /**
  * GetStubsResponse is one page.
@@ -790,7 +888,7 @@ export type GetStubsResponse = Message<"toolcrib.v1.GetStubsResponse"> & {
  * Use `create(GetStubsResponseSchema)` to create a new message.
  */
 export const GetStubsResponseSchema: GenMessage<GetStubsResponse> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 13);
+  messageDesc(file_toolcrib_v1_registry_service, 14);
 
 /**
  * GetFullSchemaRequest names one definition.
@@ -848,7 +946,7 @@ export type GetFullSchemaRequest = Message<"toolcrib.v1.GetFullSchemaRequest"> &
  * Use `create(GetFullSchemaRequestSchema)` to create a new message.
  */
 export const GetFullSchemaRequestSchema: GenMessage<GetFullSchemaRequest> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 14);
+  messageDesc(file_toolcrib_v1_registry_service, 15);
 
 /**
  * FullSchema is a definition with its origin.
@@ -911,7 +1009,7 @@ export type FullSchema = Message<"toolcrib.v1.FullSchema"> & {
  * Use `create(FullSchemaSchema)` to create a new message.
  */
 export const FullSchemaSchema: GenMessage<FullSchema> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 15);
+  messageDesc(file_toolcrib_v1_registry_service, 16);
 
 /**
  * GetFullSchemaResponse carries one definition.
@@ -939,7 +1037,7 @@ export type GetFullSchemaResponse = Message<"toolcrib.v1.GetFullSchemaResponse">
  * Use `create(GetFullSchemaResponseSchema)` to create a new message.
  */
 export const GetFullSchemaResponseSchema: GenMessage<GetFullSchemaResponse> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 16);
+  messageDesc(file_toolcrib_v1_registry_service, 17);
 
 /**
  * BatchGetFullSchemasRequest names up to 100 tools.
@@ -981,7 +1079,7 @@ export type BatchGetFullSchemasRequest = Message<"toolcrib.v1.BatchGetFullSchema
  * Use `create(BatchGetFullSchemasRequestSchema)` to create a new message.
  */
 export const BatchGetFullSchemasRequestSchema: GenMessage<BatchGetFullSchemasRequest> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 17);
+  messageDesc(file_toolcrib_v1_registry_service, 18);
 
 /**
  * SchemaError is why one tool of a batch has no definition.
@@ -1030,7 +1128,7 @@ export type SchemaError = Message<"toolcrib.v1.SchemaError"> & {
  * Use `create(SchemaErrorSchema)` to create a new message.
  */
 export const SchemaErrorSchema: GenMessage<SchemaError> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 18);
+  messageDesc(file_toolcrib_v1_registry_service, 19);
 
 /**
  * SchemaResult is the answer for one tool of a batch.
@@ -1074,7 +1172,7 @@ export type SchemaResult = Message<"toolcrib.v1.SchemaResult"> & {
  * Use `create(SchemaResultSchema)` to create a new message.
  */
 export const SchemaResultSchema: GenMessage<SchemaResult> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 19);
+  messageDesc(file_toolcrib_v1_registry_service, 20);
 
 /**
  * BatchGetFullSchemasResponse answers in the order asked.
@@ -1102,7 +1200,7 @@ export type BatchGetFullSchemasResponse = Message<"toolcrib.v1.BatchGetFullSchem
  * Use `create(BatchGetFullSchemasResponseSchema)` to create a new message.
  */
 export const BatchGetFullSchemasResponseSchema: GenMessage<BatchGetFullSchemasResponse> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 20);
+  messageDesc(file_toolcrib_v1_registry_service, 21);
 
 /**
  * ListServersRequest asks for one page.
@@ -1144,7 +1242,7 @@ export type ListServersRequest = Message<"toolcrib.v1.ListServersRequest"> & {
  * Use `create(ListServersRequestSchema)` to create a new message.
  */
 export const ListServersRequestSchema: GenMessage<ListServersRequest> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 21);
+  messageDesc(file_toolcrib_v1_registry_service, 22);
 
 /**
  * ListServersResponse is one page.
@@ -1193,7 +1291,7 @@ export type ListServersResponse = Message<"toolcrib.v1.ListServersResponse"> & {
  * Use `create(ListServersResponseSchema)` to create a new message.
  */
 export const ListServersResponseSchema: GenMessage<ListServersResponse> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 22);
+  messageDesc(file_toolcrib_v1_registry_service, 23);
 
 /**
  * Notice says that this replica acts with care, and why.
@@ -1228,7 +1326,7 @@ export type Notice = Message<"toolcrib.v1.Notice"> & {
  * Use `create(NoticeSchema)` to create a new message.
  */
 export const NoticeSchema: GenMessage<Notice> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 23);
+  messageDesc(file_toolcrib_v1_registry_service, 24);
 
 /**
  * What it does.
@@ -1269,7 +1367,7 @@ export enum Notice_Kind {
  * Describes the enum toolcrib.v1.Notice.Kind.
  */
 export const Notice_KindSchema: GenEnum<Notice_Kind> = /*@__PURE__*/
-  enumDesc(file_toolcrib_v1_registry_service, 23, 0);
+  enumDesc(file_toolcrib_v1_registry_service, 24, 0);
 
 /**
  * GetServerRequest names one server.
@@ -1304,7 +1402,7 @@ export type GetServerRequest = Message<"toolcrib.v1.GetServerRequest"> & {
  * Use `create(GetServerRequestSchema)` to create a new message.
  */
 export const GetServerRequestSchema: GenMessage<GetServerRequest> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 24);
+  messageDesc(file_toolcrib_v1_registry_service, 25);
 
 /**
  * GetServerResponse carries one server.
@@ -1339,7 +1437,7 @@ export type GetServerResponse = Message<"toolcrib.v1.GetServerResponse"> & {
  * Use `create(GetServerResponseSchema)` to create a new message.
  */
 export const GetServerResponseSchema: GenMessage<GetServerResponse> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 25);
+  messageDesc(file_toolcrib_v1_registry_service, 26);
 
 /**
  * WatchRequest opens a watch.
@@ -1381,7 +1479,7 @@ export type WatchRequest = Message<"toolcrib.v1.WatchRequest"> & {
  * Use `create(WatchRequestSchema)` to create a new message.
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 26);
+  messageDesc(file_toolcrib_v1_registry_service, 27);
 
 /**
  * Event is what happened to one tool (or, for AVAILABILITY_CHANGED, one server) in one revision.
@@ -1444,7 +1542,7 @@ export type Event = Message<"toolcrib.v1.Event"> & {
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema: GenMessage<Event> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 27);
+  messageDesc(file_toolcrib_v1_registry_service, 28);
 
 /**
  * SnapshotChunk is a part of the snapshot that opens a watch, at most 32 KiB.
@@ -1486,7 +1584,7 @@ export type SnapshotChunk = Message<"toolcrib.v1.SnapshotChunk"> & {
  * Use `create(SnapshotChunkSchema)` to create a new message.
  */
 export const SnapshotChunkSchema: GenMessage<SnapshotChunk> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 28);
+  messageDesc(file_toolcrib_v1_registry_service, 29);
 
 /**
  * Change holds all events of one revision under the filter, or a part of them.
@@ -1528,7 +1626,7 @@ export type Change = Message<"toolcrib.v1.Change"> & {
  * Use `create(ChangeSchema)` to create a new message.
  */
 export const ChangeSchema: GenMessage<Change> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 29);
+  messageDesc(file_toolcrib_v1_registry_service, 30);
 
 /**
  * Bookmark says: you have everything up to here (P3).
@@ -1556,7 +1654,7 @@ export type Bookmark = Message<"toolcrib.v1.Bookmark"> & {
  * Use `create(BookmarkSchema)` to create a new message.
  */
 export const BookmarkSchema: GenMessage<Bookmark> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 30);
+  messageDesc(file_toolcrib_v1_registry_service, 31);
 
 /**
  * WatchResponse is one message of a watch.
@@ -1601,7 +1699,175 @@ export type WatchResponse = Message<"toolcrib.v1.WatchResponse"> & {
  * Use `create(WatchResponseSchema)` to create a new message.
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_registry_service, 31);
+  messageDesc(file_toolcrib_v1_registry_service, 32);
+
+/**
+ * LintToolsRequest says which tools.
+ *
+ * @generated from message toolcrib.v1.LintToolsRequest
+ */
+export type LintToolsRequest = Message<"toolcrib.v1.LintToolsRequest"> & {
+  /**
+   * Tenant.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * Only tools of these servers, at most 100; empty: all.
+   *
+   * @generated from field: repeated string server_ids = 2;
+   */
+  serverIds: string[];
+
+  /**
+   * At most this many tools, 1 to 1,000; 0 means 20.
+   *
+   * @generated from field: int32 max_tools = 3;
+   */
+  maxTools: number;
+
+  /**
+   * Wait until the replica has seen this revision.
+   *
+   * @generated from field: string min_revision = 4;
+   */
+  minRevision: string;
+};
+
+/**
+ * Describes the message toolcrib.v1.LintToolsRequest.
+ * Use `create(LintToolsRequestSchema)` to create a new message.
+ */
+export const LintToolsRequestSchema: GenMessage<LintToolsRequest> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_registry_service, 33);
+
+/**
+ * LintedTool is a tool with what there is to mend.
+ *
+ * @generated from message toolcrib.v1.LintedTool
+ */
+export type LintedTool = Message<"toolcrib.v1.LintedTool"> & {
+  /**
+   * The tool.
+   *
+   * @generated from field: string tool_id = 1;
+   */
+  toolId: string;
+
+  /**
+   * At least one, the gravest first.
+   *
+   * @generated from field: repeated toolcrib.v1.QualityWarning warnings = 2;
+   */
+  warnings: QualityWarning[];
+
+  /**
+   * Its definition is not known to the store yet, so its parameters were not judged.
+   *
+   * @generated from field: bool definition_unknown = 3;
+   */
+  definitionUnknown: boolean;
+};
+
+/**
+ * Describes the message toolcrib.v1.LintedTool.
+ * Use `create(LintedToolSchema)` to create a new message.
+ */
+export const LintedToolSchema: GenMessage<LintedTool> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_registry_service, 34);
+
+/**
+ * QualityCount is how many tools have one kind of warning.
+ *
+ * @generated from message toolcrib.v1.QualityCount
+ */
+export type QualityCount = Message<"toolcrib.v1.QualityCount"> & {
+  /**
+   * The kind.
+   *
+   * @generated from field: toolcrib.v1.QualityWarning.Kind kind = 1;
+   */
+  kind: QualityWarning_Kind;
+
+  /**
+   * Tools that have it.
+   *
+   * @generated from field: uint32 tools = 2;
+   */
+  tools: number;
+};
+
+/**
+ * Describes the message toolcrib.v1.QualityCount.
+ * Use `create(QualityCountSchema)` to create a new message.
+ */
+export const QualityCountSchema: GenMessage<QualityCount> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_registry_service, 35);
+
+/**
+ * LintToolsResponse lists what there is to mend.
+ *
+ * @generated from message toolcrib.v1.LintToolsResponse
+ */
+export type LintToolsResponse = Message<"toolcrib.v1.LintToolsResponse"> & {
+  /**
+   * The gravest first, then by tool_id.
+   *
+   * @generated from field: repeated toolcrib.v1.LintedTool tools = 1;
+   */
+  tools: LintedTool[];
+
+  /**
+   * Of all tools asked for, not only of those listed; kinds that none has are left out.
+   *
+   * @generated from field: repeated toolcrib.v1.QualityCount counts = 2;
+   */
+  counts: QualityCount[];
+
+  /**
+   * Tools asked for.
+   *
+   * @generated from field: uint32 tool_count = 3;
+   */
+  toolCount: number;
+
+  /**
+   * Tools of those that have a warning.
+   *
+   * @generated from field: uint32 warned_count = 4;
+   */
+  warnedCount: number;
+
+  /**
+   * Tools of those whose definition is not known to the store yet.
+   *
+   * @generated from field: uint32 unknown_count = 5;
+   */
+  unknownCount: number;
+
+  /**
+   * The revision this was read at.
+   *
+   * @generated from field: string revision = 6;
+   */
+  revision: string;
+
+  /**
+   * The store is away; this is the last that is known (P8).
+   *
+   * @generated from field: bool stale = 7;
+   */
+  stale: boolean;
+};
+
+/**
+ * Describes the message toolcrib.v1.LintToolsResponse.
+ * Use `create(LintToolsResponseSchema)` to create a new message.
+ */
+export const LintToolsResponseSchema: GenMessage<LintToolsResponse> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_registry_service, 36);
 
 /**
  * StubView chooses how much of each stub is answered.
@@ -1901,6 +2167,19 @@ export const RegistryService: GenService<{
     methodKind: "unary";
     input: typeof GetServerRequestSchema;
     output: typeof GetServerResponseSchema;
+  },
+  /**
+   * LintTools says how well tools are described: those with the most to mend first, each with what to do. A label is judged as its
+   * registrant sent it, whatever overlay an operator laid over it; parameters are judged once the tool's definition is known to the
+   * store. Answered from memory: it touches no network (P11). Nothing is ever refused for its quality. Callable by readers. Errors:
+   * INVALID_REQUEST, NOT_FOUND for a server that is not there, REVISION_NOT_REACHED, DEAD_REVISION, NOT_READY.
+   *
+   * @generated from rpc toolcrib.v1.RegistryService.LintTools
+   */
+  lintTools: {
+    methodKind: "unary";
+    input: typeof LintToolsRequestSchema;
+    output: typeof LintToolsResponseSchema;
   },
   /**
    * Watch sends a snapshot in chunks (or resumes after a token), then every change under the filter, whole, in order, once

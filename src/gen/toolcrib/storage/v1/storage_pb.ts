@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolcrib/storage/v1/storage.proto.
  */
 export const file_toolcrib_storage_v1_storage: GenFile = /*@__PURE__*/
-  fileDesc("CiF0b29sY3JpYi9zdG9yYWdlL3YxL3N0b3JhZ2UucHJvdG8SE3Rvb2xjcmliLnN0b3JhZ2UudjEiOwoEVG9vbBIMCgRuYW1lGAEgASgJEgwKBHN0dWIYAiABKAwSFwoPZGlnZXN0X2RlY2xhcmVkGAMgASgIIr4CCghJbnN0YW5jZRITCgtpbnN0YW5jZV9pZBgBIAEoCRIQCghsZWFzZV9pZBgCIAEoCRIQCghlbmRwb2ludBgDIAEoCRIRCgl0cmFuc3BvcnQYBCABKAUSEgoKc2V0X2RpZ2VzdBgFIAEoCRIOCgZ0dGxfbXMYBiABKAMSGAoQcmVnaXN0ZXJlZF9hdF9tcxgHIAEoAxIQCghyZXZpc2lvbhgIIAEoBBISCgpyZXF1ZXN0X2lkGAkgASgJEhIKCmludHJvc3BlY3QYCiABKAgSEgoKY3JlZGVudGlhbBgLIAEoCRIVCg1zaGFyZV9wcml2YXRlGAwgASgIEhQKDGF2YWlsYWJpbGl0eRgNIAEoBRItCgdwcm9iaW5nGA4gASgLMhwudG9vbGNyaWIuc3RvcmFnZS52MS5Qcm9iaW5nIlsKB1Byb2JpbmcSEwoLaW50ZXJ2YWxfbXMYASABKA0SEgoKdGltZW91dF9tcxgCIAEoDRIMCgRmYWxsGAMgASgNEgwKBHJpc2UYBCABKA0SCwoDb2ZmGAUgASgIImYKB0JyZWFrZXISDQoFc3RhdGUYASABKAUSEAoIc2luY2VfbXMYAiABKAMSEAoIdW50aWxfbXMYAyABKAMSDwoHYXR0ZW1wdBgEIAEoDRIKCgJieRgFIAEoCRILCgN3aHkYBiABKAkiKQoIUmVqZWN0ZWQSDAoEbmFtZRgBIAEoCRIPCgdyZWFzb25zGAIgAygJIlwKCUNvbmRpdGlvbhIMCgR0eXBlGAEgASgFEg4KBnN0YXR1cxgCIAEoBRIOCgZyZWFzb24YAyABKAkSDwoHbWVzc2FnZRgEIAEoCRIQCghzaW5jZV9tcxgFIAEoAyLGAwoGSGVhZGVyEhEKCW5hbWVzcGFjZRgBIAEoCRIRCglzZXJ2ZXJfaWQYAiABKAkSDQoFdGl0bGUYAyABKAkSDAoEdGFncxgEIAMoCRIOCgZzb3VyY2UYBSABKAUSEQoJcmV0ZW50aW9uGAYgASgFEjAKCWluc3RhbmNlcxgHIAMoCzIdLnRvb2xjcmliLnN0b3JhZ2UudjEuSW5zdGFuY2USFAoMYXZhaWxhYmlsaXR5GAggASgFEjIKCmNvbmRpdGlvbnMYCSADKAsyHi50b29sY3JpYi5zdG9yYWdlLnYxLkNvbmRpdGlvbhIvCghyZWplY3RlZBgKIAMoCzIdLnRvb2xjcmliLnN0b3JhZ2UudjEuUmVqZWN0ZWQSFgoOcmVqZWN0ZWRfY291bnQYCyABKA0SEgoKc2V0X2RpZ2VzdBgMIAEoCRIYChBwcm90b2NvbF92ZXJzaW9uGA0gASgJEhQKDGxpc3RlZF9hdF9tcxgOIAEoAxIPCgdwZW5kaW5nGA8gASgIEg0KBW93bmVyGBAgASgJEi0KB2JyZWFrZXIYESABKAsyHC50b29sY3JpYi5zdG9yYWdlLnYxLkJyZWFrZXIibwoGUmVjb3JkEg4KBmZvcm1hdBgBIAEoDRIrCgZoZWFkZXIYAiABKAsyGy50b29sY3JpYi5zdG9yYWdlLnYxLkhlYWRlchIoCgV0b29scxgDIAMoCzIZLnRvb2xjcmliLnN0b3JhZ2UudjEuVG9vbCJvCgpUb29sQ2hhbmdlEgwKBG5hbWUYASABKAkSKQoGYmVmb3JlGAIgASgLMhkudG9vbGNyaWIuc3RvcmFnZS52MS5Ub29sEigKBWFmdGVyGAMgASgLMhkudG9vbGNyaWIuc3RvcmFnZS52MS5Ub29sIscBCgZDaGFuZ2USDgoGZm9ybWF0GAEgASgNEisKBmhlYWRlchgCIAEoCzIbLnRvb2xjcmliLnN0b3JhZ2UudjEuSGVhZGVyEhEKCW5hbWVzcGFjZRgDIAEoCRIRCglzZXJ2ZXJfaWQYBCABKAkSDQoFY2F1c2UYBSABKAUSLgoFdG9vbHMYBiADKAsyHy50b29sY3JpYi5zdG9yYWdlLnYxLlRvb2xDaGFuZ2USGwoTYXZhaWxhYmlsaXR5X2JlZm9yZRgHIAEoBWIGcHJvdG8z");
+  fileDesc("CiF0b29sY3JpYi9zdG9yYWdlL3YxL3N0b3JhZ2UucHJvdG8SE3Rvb2xjcmliLnN0b3JhZ2UudjEiagoEVG9vbBIMCgRuYW1lGAEgASgJEgwKBHN0dWIYAiABKAwSFwoPZGlnZXN0X2RlY2xhcmVkGAMgASgIEi0KB292ZXJsYXkYBCABKAsyHC50b29sY3JpYi5zdG9yYWdlLnYxLk92ZXJsYXkixgEKB092ZXJsYXkSEQoJdG9vbF9uYW1lGAEgASgJEi4KBXRleHRzGAIgASgLMh8udG9vbGNyaWIuc3RvcmFnZS52MS5MYWJlbFRleHRzEjEKCG1hZGVfZm9yGAMgASgLMh8udG9vbGNyaWIuc3RvcmFnZS52MS5MYWJlbFRleHRzEg4KBmRpZ2VzdBgEIAEoCRINCgV0cmlhbBgFIAEoCBIKCgJieRgGIAEoCRINCgVhdF9tcxgHIAEoAxILCgNvd24YCCABKAwiSwoKTGFiZWxUZXh0cxIZChFicmllZl9kZXNjcmlwdGlvbhgBIAEoCRIQCghrZXl3b3JkcxgCIAMoCRIQCgh1c2Vfd2hlbhgDIAEoCSJOCgxPdmVybGF5U2hlbGYSDgoGZm9ybWF0GAEgASgNEi4KCG92ZXJsYXlzGAIgAygLMhwudG9vbGNyaWIuc3RvcmFnZS52MS5PdmVybGF5IlgKD092ZXJsYXlPdXRjb21lcxIOCgZmb3JtYXQYASABKA0SNQoIb3V0Y29tZXMYAiADKAsyIy50b29sY3JpYi5zdG9yYWdlLnYxLk92ZXJsYXlPdXRjb21lIpYBCg5PdmVybGF5T3V0Y29tZRIRCgl0b29sX25hbWUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRIZChFvdmVybGF5X3N1Y2Nlc3NlcxgDIAEoBBIYChBvdmVybGF5X2ZhaWx1cmVzGAQgASgEEhUKDW93bl9zdWNjZXNzZXMYBSABKAQSFAoMb3duX2ZhaWx1cmVzGAYgASgEIr4CCghJbnN0YW5jZRITCgtpbnN0YW5jZV9pZBgBIAEoCRIQCghsZWFzZV9pZBgCIAEoCRIQCghlbmRwb2ludBgDIAEoCRIRCgl0cmFuc3BvcnQYBCABKAUSEgoKc2V0X2RpZ2VzdBgFIAEoCRIOCgZ0dGxfbXMYBiABKAMSGAoQcmVnaXN0ZXJlZF9hdF9tcxgHIAEoAxIQCghyZXZpc2lvbhgIIAEoBBISCgpyZXF1ZXN0X2lkGAkgASgJEhIKCmludHJvc3BlY3QYCiABKAgSEgoKY3JlZGVudGlhbBgLIAEoCRIVCg1zaGFyZV9wcml2YXRlGAwgASgIEhQKDGF2YWlsYWJpbGl0eRgNIAEoBRItCgdwcm9iaW5nGA4gASgLMhwudG9vbGNyaWIuc3RvcmFnZS52MS5Qcm9iaW5nIlsKB1Byb2JpbmcSEwoLaW50ZXJ2YWxfbXMYASABKA0SEgoKdGltZW91dF9tcxgCIAEoDRIMCgRmYWxsGAMgASgNEgwKBHJpc2UYBCABKA0SCwoDb2ZmGAUgASgIImYKB0JyZWFrZXISDQoFc3RhdGUYASABKAUSEAoIc2luY2VfbXMYAiABKAMSEAoIdW50aWxfbXMYAyABKAMSDwoHYXR0ZW1wdBgEIAEoDRIKCgJieRgFIAEoCRILCgN3aHkYBiABKAkiKQoIUmVqZWN0ZWQSDAoEbmFtZRgBIAEoCRIPCgdyZWFzb25zGAIgAygJIlwKCUNvbmRpdGlvbhIMCgR0eXBlGAEgASgFEg4KBnN0YXR1cxgCIAEoBRIOCgZyZWFzb24YAyABKAkSDwoHbWVzc2FnZRgEIAEoCRIQCghzaW5jZV9tcxgFIAEoAyLGAwoGSGVhZGVyEhEKCW5hbWVzcGFjZRgBIAEoCRIRCglzZXJ2ZXJfaWQYAiABKAkSDQoFdGl0bGUYAyABKAkSDAoEdGFncxgEIAMoCRIOCgZzb3VyY2UYBSABKAUSEQoJcmV0ZW50aW9uGAYgASgFEjAKCWluc3RhbmNlcxgHIAMoCzIdLnRvb2xjcmliLnN0b3JhZ2UudjEuSW5zdGFuY2USFAoMYXZhaWxhYmlsaXR5GAggASgFEjIKCmNvbmRpdGlvbnMYCSADKAsyHi50b29sY3JpYi5zdG9yYWdlLnYxLkNvbmRpdGlvbhIvCghyZWplY3RlZBgKIAMoCzIdLnRvb2xjcmliLnN0b3JhZ2UudjEuUmVqZWN0ZWQSFgoOcmVqZWN0ZWRfY291bnQYCyABKA0SEgoKc2V0X2RpZ2VzdBgMIAEoCRIYChBwcm90b2NvbF92ZXJzaW9uGA0gASgJEhQKDGxpc3RlZF9hdF9tcxgOIAEoAxIPCgdwZW5kaW5nGA8gASgIEg0KBW93bmVyGBAgASgJEi0KB2JyZWFrZXIYESABKAsyHC50b29sY3JpYi5zdG9yYWdlLnYxLkJyZWFrZXIibwoGUmVjb3JkEg4KBmZvcm1hdBgBIAEoDRIrCgZoZWFkZXIYAiABKAsyGy50b29sY3JpYi5zdG9yYWdlLnYxLkhlYWRlchIoCgV0b29scxgDIAMoCzIZLnRvb2xjcmliLnN0b3JhZ2UudjEuVG9vbCJvCgpUb29sQ2hhbmdlEgwKBG5hbWUYASABKAkSKQoGYmVmb3JlGAIgASgLMhkudG9vbGNyaWIuc3RvcmFnZS52MS5Ub29sEigKBWFmdGVyGAMgASgLMhkudG9vbGNyaWIuc3RvcmFnZS52MS5Ub29sIscBCgZDaGFuZ2USDgoGZm9ybWF0GAEgASgNEisKBmhlYWRlchgCIAEoCzIbLnRvb2xjcmliLnN0b3JhZ2UudjEuSGVhZGVyEhEKCW5hbWVzcGFjZRgDIAEoCRIRCglzZXJ2ZXJfaWQYBCABKAkSDQoFY2F1c2UYBSABKAUSLgoFdG9vbHMYBiADKAsyHy50b29sY3JpYi5zdG9yYWdlLnYxLlRvb2xDaGFuZ2USGwoTYXZhaWxhYmlsaXR5X2JlZm9yZRgHIAEoBWIGcHJvdG8z");
 
 /**
  * Tool is one listed tool of a record.
@@ -40,6 +40,13 @@ export type Tool = Message<"toolcrib.storage.v1.Tool"> & {
    * @generated from field: bool digest_declared = 3;
    */
   digestDeclared: boolean;
+
+  /**
+   * Other words that an operator approved for its label; absent: none that fits.
+   *
+   * @generated from field: toolcrib.storage.v1.Overlay overlay = 4;
+   */
+  overlay?: Overlay | undefined;
 };
 
 /**
@@ -48,6 +55,223 @@ export type Tool = Message<"toolcrib.storage.v1.Tool"> & {
  */
 export const ToolSchema: GenMessage<Tool> = /*@__PURE__*/
   messageDesc(file_toolcrib_storage_v1_storage, 0);
+
+/**
+ * Overlay is other words for a tool's label, with the definition and the label that they were made for.
+ *
+ * @generated from message toolcrib.storage.v1.Overlay
+ */
+export type Overlay = Message<"toolcrib.storage.v1.Overlay"> & {
+  /**
+   * The tool's name; empty inside of a Tool.
+   *
+   * @generated from field: string tool_name = 1;
+   */
+  toolName: string;
+
+  /**
+   * The words; an empty part leaves the registrant's own.
+   *
+   * @generated from field: toolcrib.storage.v1.LabelTexts texts = 2;
+   */
+  texts?: LabelTexts | undefined;
+
+  /**
+   * The registrant's own words that it was made for.
+   *
+   * @generated from field: toolcrib.storage.v1.LabelTexts made_for = 3;
+   */
+  madeFor?: LabelTexts | undefined;
+
+  /**
+   * The digest of the definition that it was made for.
+   *
+   * @generated from field: string digest = 4;
+   */
+  digest: string;
+
+  /**
+   * Only tried: `stub` of the tool is the registrant's own label, else it is the overlaid one.
+   *
+   * @generated from field: bool trial = 5;
+   */
+  trial: boolean;
+
+  /**
+   * The principal that approved it.
+   *
+   * @generated from field: string by = 6;
+   */
+  by: string;
+
+  /**
+   * ms since the epoch.
+   *
+   * @generated from field: int64 at_ms = 7;
+   */
+  atMs: bigint;
+
+  /**
+   * Inside of a Tool and not in a trial: the registrant's own stub, encoded as Tool.stub is.
+   *
+   * @generated from field: bytes own = 8;
+   */
+  own: Uint8Array;
+};
+
+/**
+ * Describes the message toolcrib.storage.v1.Overlay.
+ * Use `create(OverlaySchema)` to create a new message.
+ */
+export const OverlaySchema: GenMessage<Overlay> = /*@__PURE__*/
+  messageDesc(file_toolcrib_storage_v1_storage, 1);
+
+/**
+ * LabelTexts are the parts of a label that an overlay may replace.
+ *
+ * @generated from message toolcrib.storage.v1.LabelTexts
+ */
+export type LabelTexts = Message<"toolcrib.storage.v1.LabelTexts"> & {
+  /**
+   * As in toolcrib.v1.Stub.
+   *
+   * @generated from field: string brief_description = 1;
+   */
+  briefDescription: string;
+
+  /**
+   * As in toolcrib.v1.Stub.
+   *
+   * @generated from field: repeated string keywords = 2;
+   */
+  keywords: string[];
+
+  /**
+   * As in toolcrib.v1.Stub.
+   *
+   * @generated from field: string use_when = 3;
+   */
+  useWhen: string;
+};
+
+/**
+ * Describes the message toolcrib.storage.v1.LabelTexts.
+ * Use `create(LabelTextsSchema)` to create a new message.
+ */
+export const LabelTextsSchema: GenMessage<LabelTexts> = /*@__PURE__*/
+  messageDesc(file_toolcrib_storage_v1_storage, 2);
+
+/**
+ * OverlayShelf is a note: the overlays of one server, whether they fit its tools now or not, and whether it is registered or not.
+ *
+ * @generated from message toolcrib.storage.v1.OverlayShelf
+ */
+export type OverlayShelf = Message<"toolcrib.storage.v1.OverlayShelf"> & {
+  /**
+   * Format version, 1.
+   *
+   * @generated from field: uint32 format = 1;
+   */
+  format: number;
+
+  /**
+   * In name order.
+   *
+   * @generated from field: repeated toolcrib.storage.v1.Overlay overlays = 2;
+   */
+  overlays: Overlay[];
+};
+
+/**
+ * Describes the message toolcrib.storage.v1.OverlayShelf.
+ * Use `create(OverlayShelfSchema)` to create a new message.
+ */
+export const OverlayShelfSchema: GenMessage<OverlayShelf> = /*@__PURE__*/
+  messageDesc(file_toolcrib_storage_v1_storage, 3);
+
+/**
+ * OverlayOutcomes is a note: what came of calls, for each overlay of one server.
+ *
+ * @generated from message toolcrib.storage.v1.OverlayOutcomes
+ */
+export type OverlayOutcomes = Message<"toolcrib.storage.v1.OverlayOutcomes"> & {
+  /**
+   * Format version, 1.
+   *
+   * @generated from field: uint32 format = 1;
+   */
+  format: number;
+
+  /**
+   * In name order.
+   *
+   * @generated from field: repeated toolcrib.storage.v1.OverlayOutcome outcomes = 2;
+   */
+  outcomes: OverlayOutcome[];
+};
+
+/**
+ * Describes the message toolcrib.storage.v1.OverlayOutcomes.
+ * Use `create(OverlayOutcomesSchema)` to create a new message.
+ */
+export const OverlayOutcomesSchema: GenMessage<OverlayOutcomes> = /*@__PURE__*/
+  messageDesc(file_toolcrib_storage_v1_storage, 4);
+
+/**
+ * OverlayOutcome counts the calls to one tool since a version of its overlay was approved.
+ *
+ * @generated from message toolcrib.storage.v1.OverlayOutcome
+ */
+export type OverlayOutcome = Message<"toolcrib.storage.v1.OverlayOutcome"> & {
+  /**
+   * The tool's name.
+   *
+   * @generated from field: string tool_name = 1;
+   */
+  toolName: string;
+
+  /**
+   * The version.
+   *
+   * @generated from field: string version = 2;
+   */
+  version: string;
+
+  /**
+   * Calls of agents that were shown the overlay.
+   *
+   * @generated from field: uint64 overlay_successes = 3;
+   */
+  overlaySuccesses: bigint;
+
+  /**
+   * Same.
+   *
+   * @generated from field: uint64 overlay_failures = 4;
+   */
+  overlayFailures: bigint;
+
+  /**
+   * Calls of agents that were shown the registrant's own label.
+   *
+   * @generated from field: uint64 own_successes = 5;
+   */
+  ownSuccesses: bigint;
+
+  /**
+   * Same.
+   *
+   * @generated from field: uint64 own_failures = 6;
+   */
+  ownFailures: bigint;
+};
+
+/**
+ * Describes the message toolcrib.storage.v1.OverlayOutcome.
+ * Use `create(OverlayOutcomeSchema)` to create a new message.
+ */
+export const OverlayOutcomeSchema: GenMessage<OverlayOutcome> = /*@__PURE__*/
+  messageDesc(file_toolcrib_storage_v1_storage, 5);
 
 /**
  * Instance is one process of a server.
@@ -159,7 +383,7 @@ export type Instance = Message<"toolcrib.storage.v1.Instance"> & {
  * Use `create(InstanceSchema)` to create a new message.
  */
 export const InstanceSchema: GenMessage<Instance> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 1);
+  messageDesc(file_toolcrib_storage_v1_storage, 6);
 
 /**
  * Probing is how an instance asked to be probed. 0 means as the registry is set.
@@ -208,7 +432,7 @@ export type Probing = Message<"toolcrib.storage.v1.Probing"> & {
  * Use `create(ProbingSchema)` to create a new message.
  */
 export const ProbingSchema: GenMessage<Probing> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 2);
+  messageDesc(file_toolcrib_storage_v1_storage, 7);
 
 /**
  * Breaker is the breaker of a server as published; absent: closed.
@@ -264,7 +488,7 @@ export type Breaker = Message<"toolcrib.storage.v1.Breaker"> & {
  * Use `create(BreakerSchema)` to create a new message.
  */
 export const BreakerSchema: GenMessage<Breaker> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 3);
+  messageDesc(file_toolcrib_storage_v1_storage, 8);
 
 /**
  * Rejected is a tool that cannot be listed.
@@ -292,7 +516,7 @@ export type Rejected = Message<"toolcrib.storage.v1.Rejected"> & {
  * Use `create(RejectedSchema)` to create a new message.
  */
 export const RejectedSchema: GenMessage<Rejected> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 4);
+  messageDesc(file_toolcrib_storage_v1_storage, 9);
 
 /**
  * Condition is one aspect of health.
@@ -341,7 +565,7 @@ export type Condition = Message<"toolcrib.storage.v1.Condition"> & {
  * Use `create(ConditionSchema)` to create a new message.
  */
 export const ConditionSchema: GenMessage<Condition> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 5);
+  messageDesc(file_toolcrib_storage_v1_storage, 10);
 
 /**
  * Header is everything of a server but its tools.
@@ -474,7 +698,7 @@ export type Header = Message<"toolcrib.storage.v1.Header"> & {
  * Use `create(HeaderSchema)` to create a new message.
  */
 export const HeaderSchema: GenMessage<Header> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 6);
+  messageDesc(file_toolcrib_storage_v1_storage, 11);
 
 /**
  * Record is the stored state of one server.
@@ -509,7 +733,7 @@ export type Record = Message<"toolcrib.storage.v1.Record"> & {
  * Use `create(RecordSchema)` to create a new message.
  */
 export const RecordSchema: GenMessage<Record> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 7);
+  messageDesc(file_toolcrib_storage_v1_storage, 12);
 
 /**
  * ToolChange is what one revision did to one tool.
@@ -544,7 +768,7 @@ export type ToolChange = Message<"toolcrib.storage.v1.ToolChange"> & {
  * Use `create(ToolChangeSchema)` to create a new message.
  */
 export const ToolChangeSchema: GenMessage<ToolChange> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 8);
+  messageDesc(file_toolcrib_storage_v1_storage, 13);
 
 /**
  * Change is the body of one log entry.
@@ -581,7 +805,7 @@ export type Change = Message<"toolcrib.storage.v1.Change"> & {
   serverId: string;
 
   /**
-   * Why: 1 register, 2 deregister, 3 expire, 4 listing, 5 condition, 6 digest learned, 7 isolated, 8 resumed.
+   * Why: 1 register, 2 deregister, 3 expire, 4 listing, 5 condition, 6 digest learned, 7 isolated, 8 resumed, 9 overlays.
    *
    * @generated from field: int32 cause = 5;
    */
@@ -607,5 +831,5 @@ export type Change = Message<"toolcrib.storage.v1.Change"> & {
  * Use `create(ChangeSchema)` to create a new message.
  */
 export const ChangeSchema: GenMessage<Change> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 9);
+  messageDesc(file_toolcrib_storage_v1_storage, 14);
 
