@@ -73,6 +73,12 @@ export const LIMITS = {
   intentFacts: 100,
   /** Longest fact and scope: as long as the precondition that it may fulfil. */
   factLength: 200,
+  /** Tools named in a report as called just before: longer sequences are not learned. */
+  precedingTools: 5,
+  /** Longest reported time of a call: a day is no latency any more. */
+  latencyMs: 24 * 3_600_000,
+  /** Longest version of a label: a digest with its prefix fits. */
+  labelVersionLength: 80,
   /** Estimated tokens of a module map: the default, the least that says anything, and about one page of stubs. */
   mapTokensDefault: 500,
   mapTokensLeast: 20,

@@ -38,8 +38,9 @@ export async function price(
     }
     left -= tokens;
     spent += tokens;
-    const { margin, reasons } = candidate;
-    tools.push({ toolId, tool: listed.tool, availability: listed.availability, score, margin, reasons, tokens, schema });
+    const { margin, reasons, sideEffect } = candidate;
+    const { tool, availability } = listed;
+    tools.push({ toolId, tool, availability, score, margin, reasons, tokens, schema, sideEffect, labelVersion: "" });
   }
   return { tools, withheld, tokens: spent };
 }

@@ -1,16 +1,14 @@
 /** Who is answered and who is withheld: a pure choice over what the index finds and what the catalogue says. */
-import { matchesServer, matchesTool } from "../domain/filter.js";
-import { toolId } from "../domain/ids.js";
 import { LIMITS } from "../domain/limits.js";
 import type { StubFields } from "../domain/stub.js";
-import type { FindQuery, Reason, WithheldTool } from "./api.js";
+import type { FindQuery, Reason, SideEffect, WithheldTool } from "./api.js";
 import type { Candidates } from "./candidates.js";
-import type { Candidate } from "./fusion.js";
+import { byScore, type Candidate } from "./fusion.js";
 import { type Intent, nameKey } from "./intent.js";
-import { isIn } from "./modules.js";
-import type { Cut, ListedTool } from "./ports.js";
-import { Granted, missingWords } from "./preconditions.js";
+import { type OfferDeps, Offers, sideEffectOf } from "./offers.js";
+import type { ListedTool } from "./ports.js";
 import type { IndexedTool } from "./search.js";
+import type { Priority, Related } from "./stages.js";
 
 export interface Choosable {
   readonly toolId: string;
@@ -21,6 +19,7 @@ export interface Choosable {
   /** How far it is ahead of the next candidate, where the best by words alone counts 1. */
   readonly margin: number;
   readonly reasons: readonly Reason[];
+  readonly sideEffect: SideEffect;
 }
 
 export interface Choice {
@@ -29,61 +28,105 @@ export interface Choice {
   readonly weak: boolean;
 }
 
-export interface ChoiceDeps {
+export interface ChoiceDeps extends OfferDeps {
   /** Candidates, best first, `pool` at least where there are so many. */
   readonly rank: (accept: (tool: IndexedTool) => boolean, pool: number) => Candidates;
-  readonly cut: Cut;
-  readonly labelOf: (listed: ListedTool) => StubFields;
+  readonly priority: Priority;
+  readonly related: Related;
 }
 
 /** Candidates that are ranked by all signals. */
 const POOL = 100;
 
-/** The best `topK` that may be offered, and who was in their way. */
+/** The best `topK` that may be offered, what goes with them, and who was in their way. */
 export function choose(query: FindQuery, intent: Intent, topK: number, deps: ChoiceDeps): Choice {
-  const { cut, labelOf } = deps;
-  const granted = new Granted(query);
-  const lookUp = (id: string): ListedTool | undefined => {
-    const listed = cut.tool(id);
-    return listed && wanted(query, listed) ? listed : undefined;
-  };
-  const refused = (id: string, listed: ListedTool) => refusal(id, listed, labelOf(listed), granted);
-  const mayOffer = (id: string): boolean => {
-    const listed = lookUp(id);
-    return listed !== undefined && refused(id, listed) === undefined;
-  };
+  const offers = new Offers(query, deps);
+  const { ranked, weak, withheld, open } = shortlist(offers, intent, topK, deps);
+  const chosen = ranked.flatMap((candidate, i) => {
+    const listed = open.has(candidate.tool.toolId) && offers.lookUp(candidate.tool.toolId);
+    if (!listed) return [];
+    const margin = Math.max(0, candidate.score - (ranked[i + 1]?.score ?? 0));
+    return [choosable(listed, candidate.tool.toolId, candidate.absolute, margin, reasonsOf(candidate, deps))];
+  });
+  const kept = withAlways(chosen);
+  const fits = kept.length > 0 && !weak;
+  return { kept: withBeside(kept), withheld: withheld.slice(0, LIMITS.withheldTools), weak: !fits };
+
+  function choosable(
+    listed: ListedTool,
+    toolId: string,
+    score: number,
+    margin: number,
+    reasons: readonly Reason[],
+  ): Choosable {
+    const label = deps.labelOf(listed);
+    return { toolId, listed, label, score, margin, reasons, sideEffect: sideEffectOf(label) };
+  }
+
+  function withAlways(found: readonly Choosable[]): readonly Choosable[] {
+    const all = [...found];
+    for (const { toolId, rule } of deps.ruling.always) {
+      const reason: Reason = { kind: "rule", rule };
+      const at = all.findIndex((kept) => kept.toolId === toolId);
+      const known = all[at];
+      const listed = offers.lookUp(toolId);
+      if (known) all[at] = { ...known, reasons: [...known.reasons, reason] };
+      else if (listed && offers.mayOffer(toolId)) {
+        const score = ranked.find(({ tool }) => tool.toolId === toolId)?.absolute ?? 0;
+        all.push(choosable(listed, toolId, score, 0, [reason]));
+      }
+    }
+    return all;
+  }
+
+  function withBeside(found: readonly Choosable[]): readonly Choosable[] {
+    const all = [...found];
+    const held = new Set(found.map(({ toolId }) => toolId));
+    for (const { toolId, reason } of deps.related.beside(found, deps.cut)) {
+      const listed = offers.lookUp(toolId);
+      if (held.has(toolId) || !listed || !offers.mayOffer(toolId)) continue;
+      held.add(toolId);
+      const score = ranked.find(({ tool }) => tool.toolId === toolId)?.absolute ?? 0;
+      all.push(choosable(listed, toolId, score, 0, [reason]));
+    }
+    return all;
+  }
+}
+
+function shortlist(offers: Offers, intent: Intent, topK: number, deps: ChoiceDeps) {
   const pool = Math.max(POOL, 2 * topK);
-  let { ranked, weak } = deps.rank(({ toolId: id }) => lookUp(id) !== undefined, pool);
+  const rank = (accept: (tool: IndexedTool) => boolean) => {
+    const found = deps.rank(accept, pool);
+    return { ranked: weighted(found.ranked, offers, deps), weak: found.weak };
+  };
+  let { ranked, weak } = rank(({ toolId }) => offers.lookUp(toolId) !== undefined);
   const withheld: WithheldTool[] = [];
   const open = new Shortlist(topK, intent);
   for (const { tool, exactName, absolute } of ranked) {
     if (open.full && !exactName) break;
-    const listed = lookUp(tool.toolId);
-    const why = listed && refused(tool.toolId, listed);
+    const listed = offers.lookUp(tool.toolId);
+    const why = listed && offers.refusal(tool.toolId, listed);
     if (why) withheld.push({ ...why, score: absolute });
     else open.offer(tool, exactName);
   }
   // Only where too many are withheld it is searched again without them.
   if (!open.full && ranked.length >= pool) {
-    ({ ranked, weak } = deps.rank(({ toolId: id }) => mayOffer(id), pool));
+    ({ ranked, weak } = rank(({ toolId }) => offers.mayOffer(toolId)));
     for (const { tool, exactName } of ranked) open.offer(tool, exactName);
   }
-  const kept = ranked.flatMap((candidate, i) => {
-    const listed = open.has(candidate.tool.toolId) && lookUp(candidate.tool.toolId);
-    return listed ? [{ candidate, listed, next: ranked[i + 1] }] : [];
+  return { ranked, weak, withheld, open };
+}
+
+/** Candidates by what rules and past calls make of their scores. */
+function weighted(ranked: readonly Candidate[], offers: Offers, deps: ChoiceDeps): readonly Candidate[] {
+  const weighed = ranked.map((candidate) => {
+    const { toolId } = candidate.tool;
+    const listed = offers.lookUp(toolId);
+    const preference = listed && deps.ruling.preference(toolId, deps.labelOf(listed));
+    const factor = deps.priority.factorOf(toolId) * (preference?.factor ?? 1);
+    return factor === 1 ? candidate : { ...candidate, score: candidate.score * factor };
   });
-  return {
-    kept: kept.map(({ candidate, listed, next }) => ({
-      toolId: candidate.tool.toolId,
-      listed,
-      label: labelOf(listed),
-      score: candidate.absolute,
-      margin: Math.max(0, candidate.score - (next?.score ?? 0)),
-      reasons: reasonsOf(candidate),
-    })),
-    withheld: withheld.slice(0, LIMITS.withheldTools),
-    weak: weak || kept.length === 0,
-  };
+  return weighed.sort(byScore);
 }
 
 /**
@@ -117,29 +160,16 @@ class Shortlist {
   }
 }
 
-/** Availability is no matter of the filter: who is unavailable is named as withheld. */
-function wanted({ filter, category }: FindQuery, { tool, serverId, siblings }: ListedTool): boolean {
-  return (
-    matchesServer(filter, filter.namespace, serverId) &&
-    matchesTool(filter, tool) &&
-    (category === "" || isIn(category, serverId, tool.name, siblings))
-  );
-}
+/** From this on the past speaks for itself, not by a distant likeness. */
+const REMEMBERED = 0.1;
 
-function reasonsOf({ exactName, matched }: Candidate): Reason[] {
+function reasonsOf({ exactName, matched, remembered, dense, tool }: Candidate, { ruling, cut, labelOf }: ChoiceDeps): Reason[] {
   const reasons: Reason[] = exactName ? [{ kind: "exact-name" }] : [];
-  return matched.length > 0 ? [...reasons, { kind: "matched-words", words: matched }] : reasons;
-}
-
-type Refusal = Omit<WithheldTool, "score">;
-
-function refusal(id: string, { availability, serverId }: ListedTool, label: StubFields, granted: Granted): Refusal | undefined {
-  const substitutes = label.substitutes.map((name) => (name.includes("/") ? name : toolId(serverId, name)));
-  if (availability === "unavailable") {
-    return { toolId: id, cause: "unhealthy", why: `its server ${serverId} is unavailable`, substitutes };
-  }
-  const missing = granted.missing(label.requires, serverId);
-  if (missing.length === 0) return undefined;
-  const cause = missing.some(({ kind }) => kind === "scope") ? "scope" : "precondition";
-  return { toolId: id, cause, why: missingWords(missing), substitutes };
+  if (matched.length > 0) reasons.push({ kind: "matched-words", words: matched });
+  if (remembered >= REMEMBERED) reasons.push({ kind: "remembered" });
+  if (dense > 0) reasons.push({ kind: "meaning" });
+  const listed = cut.tool(tool.toolId);
+  const preference = listed && ruling.preference(tool.toolId, labelOf(listed));
+  if (preference) reasons.push({ kind: "rule", rule: preference.rule });
+  return reasons;
 }

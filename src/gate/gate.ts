@@ -5,7 +5,7 @@ import { LIMITS } from "../domain/limits.js";
 import type { Tool } from "../domain/server.js";
 import type { StubFields } from "../domain/stub.js";
 import { price } from "./answer.js";
-import type { FindOutput, FindQuery, GateApi, MapOutput, MapQuery, WithheldCause } from "./api.js";
+import type { FindOutput, FindQuery, GateApi, MapOutput, MapQuery, OutcomeReport, WithheldCause } from "./api.js";
 import { candidatesFor } from "./candidates.js";
 import { DefinitionReader } from "./definition-reader.js";
 import { choose } from "./find.js";
@@ -14,6 +14,7 @@ import { mapOfAll, mapOfModule } from "./module-map.js";
 import { moduleNamed } from "./modules.js";
 import { NamespaceIndex } from "./namespace-index.js";
 import type { DecodeStub, GateCatalogue, GateClock, ListedTool, LoadSchemas } from "./ports.js";
+import { NO_PRIORITY, NO_RELATED, NO_RULES } from "./stages.js";
 
 /** What the gate tells the metrics. */
 export interface GateObserver {
@@ -93,6 +94,10 @@ export class Gate implements GateApi {
     const choice = choose(query, intent, topK, {
       cut,
       labelOf: (listed) => this.labelOf(listed),
+      ruling: NO_RULES.judge(query, intent),
+      category: NO_RULES.category(query.category),
+      priority: NO_PRIORITY,
+      related: NO_RELATED,
       rank: (accept, pool) =>
         held ? candidatesFor(held.index, { intent, nowMs: clock.now(), accept, pool }) : { ranked: [], weak: true },
     });
@@ -107,6 +112,8 @@ export class Gate implements GateApi {
       answerTokens: tokens,
       catalogueTokens: held?.tokens ?? 0,
       catalogueTools: held?.tools ?? 0,
+      bundles: [],
+      meaning: "none",
       position: cut.position,
       stale: cut.stale,
     };
@@ -117,6 +124,12 @@ export class Gate implements GateApi {
     const budget = tokenBudget === 0 ? LIMITS.mapTokensDefault : tokenBudget;
     const map = module === "" ? mapOfAll(cut.servers(), budget) : mapOfModule(moduleNamed(cut, module), budget);
     return { ...map, position: cut.position, stale: cut.stale };
+  }
+
+  async report({ namespace, toolId: id }: OutcomeReport): Promise<{ readonly remembered: boolean }> {
+    const cut = await this.deps.catalogue.at(namespace, "");
+    if (!cut.tool(id)) throw new Fault("NOT_FOUND", `no such tool in this namespace: ${id}`, { metadata: { tool_id: id } });
+    return { remembered: false };
   }
 
   async stop(): Promise<void> {

@@ -114,6 +114,7 @@ export function plainApi(watches: Watching[]): RegistryApi {
 
 /** A gate that finds nothing. */
 export const PLAIN_GATE: GateApi = {
+  report: async () => ({ remembered: false }),
   map: async () => ({ text: "", tokens: 0, modules: [], leftOut: 0, tools: 0, position: POSITION, stale: false }),
   find: async () => ({
     tools: [],
@@ -122,6 +123,8 @@ export const PLAIN_GATE: GateApi = {
     answerTokens: 0,
     catalogueTokens: 0,
     catalogueTools: 0,
+    bundles: [],
+    meaning: "none",
     position: POSITION,
     stale: false,
   }),

@@ -35,6 +35,7 @@ export class GuardedApi implements Api {
     this.api = registry;
     this.gate = {
       map: (query) => gate.map(this.seen(query)),
+      report: (report) => gate.report({ ...this.seen(report), caller: caller.id }),
       find: (query, deadlineMs) => gate.find({ ...query, filter: this.seen(query.filter) }, deadlineMs),
     };
   }

@@ -1,9 +1,10 @@
 /** The RPCs of GateService: each asks the use-case, and puts the answer together as bytes. */
 import { create } from "@bufbuild/protobuf";
 import { formatRevision } from "../../domain/revision.js";
-import { GateService, GetModuleMapResponseSchema } from "../../gen/toolcrib/v1/gate_service_pb.js";
+import { GateService, GetModuleMapResponseSchema, ReportOutcomeResponseSchema } from "../../gen/toolcrib/v1/gate_service_pb.js";
 import { findAnswer } from "../find-answer.js";
 import { toFindQuery, toMapQuery } from "../translate/find.js";
+import { toReport } from "../translate/outcome.js";
 import { type UnaryMethod, encode, method } from "./method.js";
 
 const findTools = method(GateService.method.findTools, async (api, request, { deadlineMs }) => {
@@ -25,4 +26,9 @@ const getModuleMap = method(GateService.method.getModuleMap, async (api, request
   return encode(GetModuleMapResponseSchema, body, stale);
 });
 
-export const GATE: readonly UnaryMethod[] = [findTools, getModuleMap];
+const reportOutcome = method(GateService.method.reportOutcome, async (api, request) => {
+  const { remembered } = await api.gate.report(toReport(request));
+  return encode(ReportOutcomeResponseSchema, create(ReportOutcomeResponseSchema, { remembered }));
+});
+
+export const GATE: readonly UnaryMethod[] = [findTools, getModuleMap, reportOutcome];
