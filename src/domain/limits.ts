@@ -85,6 +85,18 @@ export const LIMITS = {
   mapTokens: 30_000,
   /** Longest name of a module: a server_id, a slash and a part of a tool's name. */
   moduleLength: 192,
+  /** Tools of a toolset: far more than an agent tells apart, as many as a large module may have. */
+  toolsetTools: 512,
+  /** Facts of a toolset, and all of them together: what a gateway keeps of a session. */
+  toolsetFacts: 32,
+  toolsetFactBytes: 16 * 1024,
+  /** Idle time of a toolset: longer than a call may take, at most a week of an agent that sleeps; and the default. */
+  toolsetIdleMinMs: 1_000,
+  toolsetIdleMaxMs: 7 * 24 * 3_600_000,
+  toolsetIdleDefaultMs: 3_600_000,
+  /** Tools that LintTools answers, and the default: a screen of them. */
+  lintTools: 1_000,
+  lintToolsDefault: 20,
   /** Leases of one Renew. */
   renewLeases: 1_000,
   /** Rejected tools kept and shown per server. */
@@ -118,6 +130,22 @@ export const LIMITS = {
   upstreamBytes: 32 * 1024 * 1024,
   /** Bytes of one upstream answer that is no list: handshakes and probes. */
   answerBytes: 1024 * 1024,
+  /** Bytes of one answer to tools/call: images and files come inside it. */
+  callAnswerBytes: 8 * 1024 * 1024,
+  /** Bytes of everything that comes on the way to such an answer: progress, mostly. */
+  callStreamBytes: 32 * 1024 * 1024,
+  /** Arguments of one tools/call, as JSON. */
+  callArgumentBytes: 4 * 1024 * 1024,
+  /** Nesting of arguments: deeper than any definition describes. */
+  callArgumentDepth: 128,
+  /** Deadline of a tools/call whose caller names none, and the longest that one may name. */
+  callMs: 60_000,
+  callMaxMs: 3_600_000,
+  /** Calls of one server under way at once, and waiting: each holds a connection, or a caller. */
+  callsPerServer: 32,
+  callsWaiting: 128,
+  /** A session with a server that nobody used for this long is ended. */
+  sessionIdleMs: 600_000,
   /** All headers of one upstream response: what Node's client takes by default, whatever its flags say. */
   upstreamHeaderBytes: 16 * 1024,
   /** All pages of one listing together: many listings may be held at once. */

@@ -2,7 +2,7 @@
 import { LIMITS } from "../domain/limits.js";
 import { UpstreamError } from "../catalogue/upstream-port.js";
 import type { Transport } from "../domain/server.js";
-import type { Egress, EgressResponse } from "./egress.js";
+import type { Egress, EgressResponse, Once } from "./egress.js";
 import { eventData } from "./events.js";
 import { HttpFailure, place, retryAfterOf, words, RpcFailure } from "./failures.js";
 import type { RpcMessage, RpcResult } from "./messages.js";
@@ -17,6 +17,8 @@ export interface Call {
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly headers: Headers;
+  /** It is sent once, or not at all. */
+  readonly once?: Once | undefined;
 }
 
 export interface Answer {
@@ -34,7 +36,7 @@ export interface SessionChannel {
   /** Sends a request and waits for its result. */
   call(call: Call, signal: AbortSignal, onMessage: OnMessage): Promise<Answer>;
   /** Sends a notification or a response. */
-  tell(message: object, headers: Headers, signal: AbortSignal): Promise<void>;
+  tell(message: object, headers: Headers, signal: AbortSignal, once?: Once): Promise<void>;
   /** Hears what the server says unasked, from `onOpen` on. Resolves when its stream ends. */
   follow(headers: Headers, onOpen: () => void, onMessage: OnMessage, signal: AbortSignal): Promise<void>;
   /** Tells the server that the session ends. */
@@ -85,9 +87,10 @@ export class Channel implements SessionChannel {
     throw new UpstreamError("protocol", `${place(this.endpoint)} answered the GET for ${what} without a stream`);
   }
 
-  async tell(message: object, headers: Headers, signal: AbortSignal): Promise<void> {
+  async tell(message: object, headers: Headers, signal: AbortSignal, once?: Once): Promise<void> {
     const purpose = "method" in message ? String(message.method) : "a response";
-    const response = await this.egress.request(this.endpoint, postOf(message, headers, purpose), signal);
+    const request = { ...postOf(message, headers, purpose), once };
+    const response = await this.egress.request(this.endpoint, request, signal);
     await this.refuseStatus(response, purpose);
     if (response.status === 202 || response.status === 204) await response.read(LIMITS.metadataBytes);
     else response.discard();
@@ -119,7 +122,8 @@ export class Channel implements SessionChannel {
 
   private async post(call: Call, signal: AbortSignal): Promise<EgressResponse> {
     const message = { jsonrpc: "2.0", id: call.id, method: call.method, params: call.params };
-    const response = await this.egress.request(this.endpoint, postOf(message, call.headers, call.method), signal);
+    const request = { ...postOf(message, call.headers, call.method), once: call.once };
+    const response = await this.egress.request(this.endpoint, request, signal);
     await this.refuseStatus(response, call.method);
     return response;
   }
@@ -132,18 +136,16 @@ export class Channel implements SessionChannel {
       const text = `${place(this.endpoint)} answered ${call.method} with ${got}; that is no MCP server, or not its path`;
       throw new UpstreamError("protocol", text);
     }
-    // Only lists are long; whatever else is asked, a probe among it, is answered in a few hundred bytes.
-    const bytes = call.method === "tools/list" ? LIMITS.upstreamBytes : LIMITS.answerBytes;
-    for await (const message of this.incoming(type, response, bytes)) {
+    for await (const message of this.incoming(type, response, answerLimits(call.method))) {
       if ("method" in message.value) onMessage(message);
       else if (message.value["id"] === call.id || isUnaddressedError(message)) return resultFrom(this.endpoint, call, message);
     }
     throw new UpstreamError("protocol", `${place(this.endpoint)} ended its answer to ${call.method} without a result`);
   }
 
-  private async *incoming(type: string, response: EgressResponse, bytes: number): AsyncGenerator<RpcMessage> {
-    if (type === STREAM_TYPE) yield* this.messages(response, bytes, bytes);
-    else yield* readMessages(this.endpoint, await response.read(bytes));
+  private async *incoming(type: string, response: EgressResponse, limits: AnswerLimits): AsyncGenerator<RpcMessage> {
+    if (type === STREAM_TYPE) yield* this.messages(response, limits.stream, limits.answer);
+    else yield* readMessages(this.endpoint, await response.read(limits.answer));
   }
 
   private wanted(): string {
@@ -168,12 +170,25 @@ export class Channel implements SessionChannel {
   }
 }
 
+interface AnswerLimits {
+  readonly answer: number;
+  /** With everything that comes before it. */
+  readonly stream: number;
+}
+
+/** Lists and results of calls are long; whatever else is asked, a probe among it, is answered in a few hundred bytes. */
+function answerLimits(method: string): AnswerLimits {
+  if (method === "tools/call") return { answer: LIMITS.callAnswerBytes, stream: LIMITS.callStreamBytes };
+  const bytes = method === "tools/list" ? LIMITS.upstreamBytes : LIMITS.answerBytes;
+  return { answer: bytes, stream: bytes };
+}
+
 /** The result in the answer to a call. Throws UpstreamError. */
 export function resultFrom(endpoint: string, call: Call, message: RpcMessage): RpcResult {
   const failure = errorOf(message.value);
   if (failure) {
     const text = `${place(endpoint)} answered ${call.method} with JSON-RPC error ${failure.code}: ${words(failure.message)}`;
-    throw new RpcFailure(text, failure.code, failure.data);
+    throw new RpcFailure(text, failure.code, failure.data, failure.message);
   }
   const result = resultOf(message);
   if (result) return result;

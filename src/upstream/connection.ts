@@ -1,6 +1,7 @@
 /** One MCP server, ready to be asked, whichever era it speaks. */
 import type { Transport } from "../domain/server.js";
 import type { OnMessage } from "./channel.js";
+import type { Once } from "./egress.js";
 import type { RpcMessage, RpcResult } from "./messages.js";
 
 export interface Connection {
@@ -17,6 +18,7 @@ export interface Connection {
     params: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
     onMessage: OnMessage,
+    sending?: Sending,
   ): Promise<RpcResult>;
   /**
    * Holds the stream of change notices. `onOpen` is called when the server has agreed, `onChanged` for each notice.
@@ -25,6 +27,13 @@ export interface Connection {
   listen(hooks: ListenHooks, signal: AbortSignal): Promise<never>;
   /** Best effort: tells the server that nobody will ask again. Never throws. */
   close(): Promise<void>;
+}
+
+/** How a call is sent that does something. When its `signal` aborts, the server is told to stop. */
+export interface Sending {
+  readonly once: Once;
+  /** Besides those of the era. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface ListenHooks {

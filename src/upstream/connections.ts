@@ -26,19 +26,42 @@ interface Entry {
   pending: Promise<Connection> | undefined;
   /** A stream of change notices was open before. */
   listened: boolean;
+  /** Who holds it now; and when somebody last did, monotonic. */
+  holders: number;
+  usedAtMs: number;
 }
 
-export class Connections {
+/** `D`: whatever tells one session from another; `keyOf` says it in a text. */
+export class Connections<D extends Dial = Dial> {
   private readonly entries = new Map<string, Entry>();
   private readonly closing = new AbortController();
 
   constructor(
     private readonly tools: EraTools,
-    private readonly channelTo: (dial: Dial) => Channel,
+    private readonly channelTo: (dial: D) => Channel,
+    private readonly keyOf: (dial: D) => string = dialKey,
   ) {}
 
+  /** Keeps the session of a server from being idle until the answer is called. */
+  hold(dial: D): () => void {
+    const entry = this.entry(dial);
+    entry.holders++;
+    return () => {
+      entry.holders--;
+      entry.usedAtMs = this.clock.monotonic();
+    };
+  }
+
+  /** Ends the sessions that nobody has held for so long. */
+  async closeIdle(idleMs: number): Promise<void> {
+    const now = this.clock.monotonic();
+    const idle = [...this.entries].filter(([, { holders, usedAtMs }]) => holders === 0 && now - usedAtMs >= idleMs);
+    for (const [key] of idle) this.entries.delete(key);
+    await Promise.all(idle.map(([, { connection }]) => connection?.close()));
+  }
+
   /** The connection to a server, negotiated if there is none or the known one is old. Throws UpstreamError. */
-  async get(dial: Dial, signal: AbortSignal): Promise<Connection> {
+  async get(dial: D, signal: AbortSignal): Promise<Connection> {
     const entry = this.entry(dial);
     const { connection } = entry;
     if (connection && this.isFresh(entry)) return connection;
@@ -47,7 +70,7 @@ export class Connections {
   }
 
   /** A connection in place of one that failed; the same for all whom it failed. Throws UpstreamError. */
-  async renew(dial: Dial, failed: Connection, signal: AbortSignal): Promise<Connection> {
+  async renew(dial: D, failed: Connection, signal: AbortSignal): Promise<Connection> {
     const entry = this.entry(dial);
     if (entry.connection !== undefined && entry.connection !== failed) return entry.connection;
     entry.connection = undefined;
@@ -55,7 +78,7 @@ export class Connections {
   }
 
   /** Notes that a stream opened; answers whether one had been open before. */
-  reopened(dial: Dial): boolean {
+  reopened(dial: D): boolean {
     const entry = this.entry(dial);
     const before = entry.listened;
     entry.listened = true;
@@ -74,8 +97,8 @@ export class Connections {
     return this.tools.clock;
   }
 
-  private entry(dial: Dial): Entry {
-    const key = keyOf(dial);
+  private entry(dial: D): Entry {
+    const key = this.keyOf(dial);
     const known = this.entries.get(key);
     const entry = known ?? {
       channel: this.channelTo(dial),
@@ -84,6 +107,8 @@ export class Connections {
       foundSse: false,
       pending: undefined,
       listened: false,
+      holders: 0,
+      usedAtMs: this.clock.monotonic(),
     };
     this.entries.delete(key);
     this.entries.set(key, entry);
@@ -102,7 +127,7 @@ export class Connections {
 
   /** The negotiation belongs to nobody in particular: it has its own deadline, and goes on when one of the waiting leaves. */
   private negotiated(
-    dial: Dial,
+    dial: D,
     entry: Entry,
     held: Session | undefined,
     signal: AbortSignal,
@@ -113,7 +138,7 @@ export class Connections {
     return abandonable(entry.pending, signal, () => timedOut(dial.endpoint, "the handshake", signal.reason));
   }
 
-  private async negotiate({ transport }: Dial, entry: Entry, held: Session | undefined): Promise<Connection> {
+  private async negotiate({ transport }: D, entry: Entry, held: Session | undefined): Promise<Connection> {
     const limit = deadline(this.clock, LIMITS.loadMs, this.closing.signal);
     try {
       const session = await this.remembered(entry, limit.signal);
@@ -146,6 +171,6 @@ export class Connections {
 }
 
 /** A session belongs to whoever the server took us for. */
-function keyOf({ endpoint, transport, credential }: Dial): string {
+export function dialKey({ endpoint, transport, credential }: Dial): string {
   return JSON.stringify([endpoint, transport, credential?.namespace, credential?.name]);
 }

@@ -2,7 +2,7 @@
 import type { LookupAddress, LookupAllOptions } from "node:dns";
 import { lookup } from "node:dns";
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
-import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
+import type { AgentOptions, ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { LookupFunction } from "node:net";
 import { UpstreamError } from "../catalogue/upstream-port.js";
@@ -19,6 +19,14 @@ export interface EgressRequest {
   readonly purpose: string;
   /** Holds a secret: without TLS it goes to loopback and private addresses alone. */
   readonly secret?: true;
+  /** It is never sent a second time, whatever happens. */
+  readonly once?: Once | undefined;
+}
+
+/** For requests that do something: whoever sends one has to know whether the server may have it. */
+export interface Once {
+  /** From now on it may. */
+  onSent(): void;
 }
 
 export interface EgressResponse {
@@ -56,12 +64,18 @@ interface Dialler {
 }
 
 /**
+ * How long an idle connection is kept for requests that are sent once. A server that closes it at the very moment it is used
+ * again leaves open what became of the request, and few servers close one that soon.
+ */
+const ONCE_IDLE_MS = 1_000;
+
+/**
  * Names are looked up once, judged, and dialled at exactly the addresses that were judged, with the name kept for SNI and
  * Host. Proxy variables of the environment are not looked at: a proxy would dial what was refused here.
  */
 export function createEgress(policy: EgressPolicy, resolve: Resolve = lookup): Egress {
-  const options = { keepAlive: true, maxFreeSockets: 4 };
-  const dialler = { http: new HttpAgent(options), httpInside: new HttpAgent(options), https: new HttpsAgent(options) };
+  const often = diallerOf({ keepAlive: true, maxFreeSockets: 4 });
+  const once = diallerOf({ keepAlive: true, maxFreeSockets: 4, timeout: ONCE_IDLE_MS });
   const refusal = (endpoint: string) => endpointDenial(policy, endpoint);
   const send = async (
     endpoint: string,
@@ -71,11 +85,12 @@ export function createEgress(policy: EgressPolicy, resolve: Resolve = lookup): E
   ): Promise<EgressResponse> => {
     const reason = refusal(endpoint);
     if (reason !== undefined) throw new UpstreamError("egress", reason);
+    const dialler = request.once ? once : often;
     try {
       return await dial(dialler, endpoint, request, signal, await judging(policy, resolve, endpoint, request, signal));
     } catch (error) {
       // A kept connection may have been closed by the server at the very moment it was reused; nothing was answered then.
-      if (error instanceof StaleConnection && attempt === 0) return send(endpoint, request, signal, 1);
+      if (error instanceof StaleConnection && attempt === 0 && !request.once) return send(endpoint, request, signal, 1);
       if (error instanceof StaleConnection) throw error.asUpstream(endpoint);
       throw translated(endpoint, request, signal, error as NodeJS.ErrnoException);
     }
@@ -84,11 +99,13 @@ export function createEgress(policy: EgressPolicy, resolve: Resolve = lookup): E
     refusal,
     request: (endpoint, request, signal) => send(endpoint, request, signal, 0),
     close: () => {
-      dialler.http.destroy();
-      dialler.httpInside.destroy();
-      dialler.https.destroy();
+      for (const agent of [often, once].flatMap(({ http, httpInside, https }) => [http, httpInside, https])) agent.destroy();
     },
   };
+}
+
+function diallerOf(options: AgentOptions): Dialler {
+  return { http: new HttpAgent(options), httpInside: new HttpAgent(options), https: new HttpsAgent(options) };
 }
 
 class StaleConnection extends Error {
@@ -123,7 +140,12 @@ function dial(
       if (outgoing.reusedSocket && broken && !signal.aborted) reject(new StaleConnection("stale", { cause: error }));
       else reject(translated(endpoint, request, signal, error));
     });
-    outgoing.on("socket", (socket) => socket.setKeepAlive(true, 30_000));
+    outgoing.on("socket", (socket) => {
+      socket.setKeepAlive(true, 30_000);
+      if (!request.once) return;
+      if (outgoing.reusedSocket || !socket.connecting) request.once.onSent();
+      else socket.once(secure ? "secureConnect" : "connect", request.once.onSent);
+    });
     outgoing.end(request.body);
   });
 }

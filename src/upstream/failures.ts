@@ -13,6 +13,8 @@ export class RpcFailure extends UpstreamError {
     message: string,
     readonly code: number,
     readonly data: unknown,
+    /** The server's own words, whole. */
+    readonly said: string,
   ) {
     super("rpc", message);
   }
@@ -23,7 +25,7 @@ export class HttpFailure extends UpstreamError {
   constructor(
     message: string,
     readonly status: number,
-    readonly rpc: { readonly code: number; readonly data: unknown } | undefined,
+    readonly rpc: { readonly code: number; readonly message: string; readonly data: unknown } | undefined,
     retryAfterMs?: number,
   ) {
     super(kindOf(status, rpc !== undefined), message, undefined, retryAfterMs);
@@ -50,6 +52,12 @@ export function retryAfterOf(header: string | undefined, date: string | undefine
 export function rpcCode(error: unknown): number | undefined {
   if (error instanceof RpcFailure) return error.code;
   return error instanceof HttpFailure ? error.rpc?.code : undefined;
+}
+
+/** The JSON-RPC error of a failure as the server sent it, whichever status carried it. */
+export function rpcError(error: unknown): { readonly code: number; readonly message: string; readonly data: unknown } | undefined {
+  if (error instanceof RpcFailure) return { code: error.code, message: error.said, data: error.data };
+  return error instanceof HttpFailure ? error.rpc : undefined;
 }
 
 export function rpcData(error: unknown): unknown {

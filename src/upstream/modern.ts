@@ -3,25 +3,32 @@ import type { Clock } from "../catalogue/ports.js";
 import { UpstreamError } from "../catalogue/upstream-port.js";
 import { LIMITS } from "../domain/limits.js";
 import type { Channel } from "./channel.js";
-import type { ClientInfo, Connection, ListenHooks } from "./connection.js";
+import type { ClientInfo, Connection, ListenHooks, Sending } from "./connection.js";
 import { isListChanged } from "./connection.js";
 import { deadline } from "./deadline.js";
 import { place } from "./failures.js";
+import { headerText } from "./param-headers.js";
 import type { RpcMessage, RpcResult } from "./messages.js";
 import { isRecord } from "./messages.js";
 
 export const MODERN_VERSION = "2026-07-28";
 const META = "io.modelcontextprotocol";
 
-/** A request of this era. `Mcp-Name` belongs to calls of a tool, prompt or resource, none of which is made here. */
+/** A request of this era. Of what its `_meta` holds already, version and client are replaced; without capabilities it has none. */
 export function modernCall(id: number, method: string, params: Readonly<Record<string, unknown>>, client: ClientInfo) {
   const meta = {
-    [`${META}/protocolVersion`]: MODERN_VERSION,
     [`${META}/clientCapabilities`]: {},
+    ...(isRecord(params["_meta"]) ? params["_meta"] : {}),
+    [`${META}/protocolVersion`]: MODERN_VERSION,
     [`${META}/clientInfo`]: client,
   };
-  const headers = { "mcp-protocol-version": MODERN_VERSION, "mcp-method": method };
+  const headers = { "mcp-protocol-version": MODERN_VERSION, "mcp-method": method, ...nameHeader(method, params) };
   return { id, method, params: { ...params, _meta: meta }, headers };
+}
+
+/** Of calls that name a tool. Prompts and resources are not asked for here. */
+function nameHeader(method: string, { name }: Readonly<Record<string, unknown>>): { readonly "mcp-name"?: string } {
+  return method === "tools/call" && typeof name === "string" ? { "mcp-name": headerText(name) } : {};
 }
 
 export class ModernConnection implements Connection {
@@ -49,11 +56,15 @@ export class ModernConnection implements Connection {
     params: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
     onMessage: (message: RpcMessage) => void,
+    sending?: Sending,
   ): Promise<RpcResult> {
-    const call = modernCall(++this.lastId, method, params, this.client);
+    const plain = modernCall(++this.lastId, method, params, this.client);
+    // Here the end of the connection is what tells a server to stop.
+    const call = { ...plain, headers: { ...sending?.headers, ...plain.headers }, once: sending?.once };
     const { result } = await this.channel.call(call, signal, onMessage);
     const type = result.value["resultType"] ?? "complete";
-    if (type === "complete") return result;
+    // Who calls a tool may be asked something first, and answers with another call.
+    if (type === "complete" || (type === "input_required" && method === "tools/call")) return result;
     const text = `${place(this.channel.endpoint)} answered ${method} with a result of type ${JSON.stringify(type)}, not complete`;
     throw new UpstreamError("protocol", text);
   }

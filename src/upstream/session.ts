@@ -4,7 +4,7 @@ import { UpstreamError } from "../catalogue/upstream-port.js";
 import { LIMITS } from "../domain/limits.js";
 import type { Transport } from "../domain/server.js";
 import { SESSION_HEADER, type SessionChannel } from "./channel.js";
-import type { ClientInfo, Connection, ListenHooks } from "./connection.js";
+import type { ClientInfo, Connection, ListenHooks, Sending } from "./connection.js";
 import { isListChanged } from "./connection.js";
 import { deadline } from "./deadline.js";
 import { place, words } from "./failures.js";
@@ -81,13 +81,33 @@ class LegacySession implements Session {
     params: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
     onMessage: (message: RpcMessage) => void,
+    sending?: Sending,
   ) {
-    const call = { id: ++this.lastId, method, params, headers: this.headers };
-    const answer = await this.channel.call(call, signal, (message) => {
-      this.answerRequest(message, signal);
-      onMessage(message);
-    });
-    return answer.result;
+    const call = { id: ++this.lastId, method, params, headers: this.headers, once: sending?.once };
+    try {
+      const answer = await this.channel.call(call, signal, (message) => {
+        this.answerRequest(message, signal);
+        onMessage(message);
+      });
+      return answer.result;
+    } catch (error) {
+      if (sending && signal.aborted) void this.cancel(call.id, signal.reason);
+      throw error;
+    }
+  }
+
+  /** In these eras a server goes on with a call whose connection is gone, until it is told. */
+  private async cancel(requestId: number, reason: unknown): Promise<void> {
+    const params = { requestId, reason: reason instanceof Error ? reason.message : "the caller gave up" };
+    const message = { jsonrpc: "2.0", method: "notifications/cancelled", params };
+    const { signal, lift } = deadline(this.tools.clock, FAREWELL_MS);
+    try {
+      await this.channel.tell(message, this.headers, signal);
+    } catch (error) {
+      this.tools.logger.debug({ endpoint: place(this.channel.endpoint), err: error }, "a server could not be told that a call is given up");
+    } finally {
+      lift();
+    }
   }
 
   async listen(hooks: ListenHooks, signal: AbortSignal): Promise<never> {

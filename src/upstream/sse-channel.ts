@@ -82,18 +82,19 @@ export class SseChannel implements SessionChannel {
   }
 
   async call(call: Call, signal: AbortSignal, onMessage: OnMessage): Promise<Answer> {
-    const { id, method, params, headers } = call;
+    const { id, method, params, headers, once } = call;
     this.use();
     if (this.calls.size === 0) this.unanswered = 0;
     const answer = new Promise<RpcMessage>((answer, fail) => {
       this.calls.set(id, { answer, fail, onMessage });
     });
     const answered = new AbortController();
-    const told = this.posts.tell({ jsonrpc: "2.0", id, method, params }, headers, this.until(signal, answered.signal));
+    const message = { jsonrpc: "2.0", id, method, params };
+    const told = this.posts.tell(message, headers, this.until(signal, answered.signal), once);
     try {
       const work = Promise.race([answer, told.then(() => answer)]);
-      const message = await abandonable(work, signal, () => timedOut(this.endpoint, method, signal.reason));
-      return { result: resultFrom(this.endpoint, call, message), header: () => undefined };
+      const reply = await abandonable(work, signal, () => timedOut(this.endpoint, method, signal.reason));
+      return { result: resultFrom(this.endpoint, call, reply), header: () => undefined };
     } catch (error) {
       // Nothing came for the only one who waits: whether anything still comes on this stream is doubtful.
       if (signal.aborted && this.calls.size === 1) this.end(error);
