@@ -1,6 +1,8 @@
 /** The heart of a replica without its listeners: catalogue, loader, keeper, and what they need of the world. */
 import type { Blob, Clock, Entry, Logger, Random, Store } from "./catalogue/ports.js";
 import { Registry } from "./catalogue/registry.js";
+import type { ToolsetsApi } from "./catalogue/toolsets/api.js";
+import { Toolsets } from "./catalogue/toolsets/toolsets.js";
 import type { Config } from "./config/setting.js";
 import type { EgressPolicy } from "./domain/admission/egress.js";
 import { LIMITS } from "./domain/limits.js";
@@ -29,6 +31,7 @@ import { type Credentials } from "./upstream/credentials/credentials.js";
 import type { Env } from "./upstream/credentials/file.js";
 import type { Resolve } from "./upstream/egress.js";
 import { createUpstream } from "./upstream/upstream.js";
+import { assembleQuality } from "./quality-assembly.js";
 
 export interface World {
   readonly clock: Clock;
@@ -44,6 +47,7 @@ export interface World {
 export interface Core {
   readonly registry: Registry;
   readonly gate: GateApi;
+  readonly toolsets: ToolsetsApi;
   readonly metrics: Metrics;
   readonly kept: GaugeDeps["kept"];
   start(): void;
@@ -139,13 +143,23 @@ export function assemble(
   });
   registry.useHealth(keeper.health, notices.of);
   follow(registry, keeper, intake, metrics);
+  const quality = assembleQuality({ registry, monotonic: () => clock.monotonic(), logger });
   const gate = assembleGate({ registry, clock, logger, metrics });
+  const toolsets = new Toolsets({
+    notesOf: (namespace) => storeOf(namespace).notes,
+    clock,
+    random,
+    logger,
+    quotas: { perNamespace: config.maxToolsets, perPrincipal: config.maxToolsetsPerPrincipal },
+    onHappening: (what) => metrics.toolsets.inc({ what }),
+  });
   const stopping = new AbortController();
   return {
     registry,
     gate,
+    toolsets,
     metrics,
-    kept: () => ({ ...keeper.counts(), memoryBytes: definitions.memoryBytes, findable: gate.tools }),
+    kept: () => ({ ...keeper.counts(), memoryBytes: definitions.memoryBytes, findable: gate.tools, toMend: quality.counts() }),
     start() {
       registry.start();
       void warm({ loader, clock, logger }, config.warm, stopping.signal);
@@ -158,6 +172,7 @@ export function assemble(
       await intake.stop();
       await registry.stop();
       await gate.stop();
+      await quality.stop();
       await upstream.close();
     },
   };

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { Fault, invalidRequest, type Violation } from "../domain/fault.js";
 import { checkIsolation, checkServerName } from "../domain/admission/isolation.js";
 import { nameViolations } from "../domain/admission/names.js";
@@ -27,6 +26,9 @@ import { isolate, type Refresher, refresh, resume } from "./isolation.js";
 import { CatalogueListingWriter } from "./listing-writer.js";
 import type { RegistryObserver } from "./observer.js";
 import { Partition } from "./partition.js";
+import type { QualityBook } from "./quality/book.js";
+import { readLint } from "./quality/lint.js";
+import { partitionIndex } from "./placement.js";
 import type { Clock, Entry, Random, Store } from "./ports.js";
 import { openWatch, readServer, readServers, readStubs } from "./reads.js";
 import { RegisterPace } from "./register/pace.js";
@@ -73,6 +75,7 @@ export class Registry implements RegistryApi {
   #background: Promise<unknown> = Promise.resolve();
   #loader: SchemaLoader | undefined;
   #refresher: Refresher | undefined;
+  #quality: QualityBook | undefined;
   #health: RegistryApi["health"] | undefined;
   #notices: RegistryApi["notices"] | undefined;
   #draining: Fault | undefined;
@@ -115,6 +118,11 @@ export class Registry implements RegistryApi {
   /** Listings read the catalogue, too. */
   useRefresher(refresher: Refresher): void {
     this.#refresher = refresher;
+  }
+
+  /** Who judges descriptions reads the catalogue, too. */
+  useQuality(book: QualityBook): void {
+    this.#quality = book;
   }
 
   /** Who looks after servers reads the catalogue, too. */
@@ -246,6 +254,12 @@ export class Registry implements RegistryApi {
     return readServer(this.partitionOf(namespace), { ...q, namespace });
   }
 
+  async lint(q: Parameters<RegistryApi["lint"]>[0]) {
+    const namespace = namespaceOf(q.namespace);
+    if (!this.#quality) throw stillStarting();
+    return readLint(this.partitionOf(namespace), this.#quality, { ...q, namespace });
+  }
+
   health(namespace: string, serverId: string): LiveHealth | undefined {
     return this.#health?.(namespace, serverId);
   }
@@ -325,10 +339,4 @@ function namespaceOf(asked: string): string {
   if (asked === "") return DEFAULT_NAMESPACE;
   refuseAny(nameViolations("namespace", "namespace", asked));
   return asked;
-}
-
-/** Namespaces are spread by hash; the number of partitions is fixed when a store is created, so this never moves one. */
-export function partitionIndex(namespace: string, partitions: number): number {
-  if (partitions === 1) return 0;
-  return createHash("sha256").update(namespace).digest().readUInt32BE(0) % partitions;
 }

@@ -45,6 +45,9 @@ export interface Config {
   /** Of a namespace. */
   readonly maxServers: number;
   readonly maxTools: number;
+  /** Of a namespace, and of one identified principal in it. */
+  readonly maxToolsets: number;
+  readonly maxToolsetsPerPrincipal: number;
   /** Registers per second of one identified principal, on this replica. */
   readonly registerRate: number;
   /** Lateness of the event loop from which work is refused, ms; 0 = never. */

@@ -57,6 +57,14 @@ export function notFound(what: "tool" | "server" | "digest", id: string): Fault 
   return new Fault("NOT_FOUND", `no such ${what} in this namespace: ${id}`, { metadata: { [what]: id } });
 }
 
+/**
+ * One text for a toolset that never was, has expired, is another's or another tenant's. It leaves the handle out: a log holds
+ * what callers are told, and a handle may be the only right to its toolset.
+ */
+export function noSuchToolset(): Fault {
+  return new Fault("NOT_FOUND", "no such toolset in this namespace: create one and go on with its handle");
+}
+
 /** Why a watcher or token must start over from a snapshot. */
 export type RelistCause = "compacted" | "chain" | "ahead";
 

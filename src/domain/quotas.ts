@@ -19,6 +19,25 @@ export const DEFAULT_QUOTAS: Quotas = Object.freeze({
   registersPerSecond: 50,
 });
 
+/** How many toolsets may live at once, counted in the store. */
+export interface ToolsetQuotas {
+  /** Of an identified principal in one namespace. Those that say nothing of themselves share only the namespace's. */
+  readonly perPrincipal: number;
+  readonly perNamespace: number;
+}
+
+export const DEFAULT_TOOLSET_QUOTAS: ToolsetQuotas = Object.freeze({ perPrincipal: 20_000, perNamespace: 50_000 });
+
+/** Of an identified principal, or of a whole namespace where `principal` is left out. */
+export function toolsetsFull(limit: number, namespace: string, principal?: string): Fault {
+  const flag = principal === undefined ? "--max-toolsets" : "--max-toolsets-per-principal";
+  const message =
+    `${principal ?? "all callers together"} may have ${limit} toolsets in namespace ${namespace}, and as many are counted: delete those ` +
+    `that are not used, give them a shorter idle time, or ask the registry's operator for more (${flag})`;
+  const quota = principal === undefined ? "toolsets" : "toolsets per principal";
+  return quotaExceeded(quota, limit, limit + 1, message, FULL_RETRY_MS, { namespace });
+}
+
 /** A full namespace has room again when somebody has left it, which is not worth asking about more often. */
 const FULL_RETRY_MS = 30_000;
 

@@ -98,6 +98,10 @@ export function createMetrics(version: string) {
     findWithheld: counter("find_withheld_total", "Tools that fitted an intent and were withheld, by cause.", ["cause"]),
     gateTools: gauge("gate_tools", "Tools that the gate can find."),
 
+    toolsets: counter("toolset_happenings_total", "What happened to toolsets.", ["what"]),
+
+    toolsToMend: gauge("tools_to_mend", "Tools whose description has a fault, by what it is.", ["kind"]),
+
     leasesLive: gauge("leases_live", "Leases in the store, as of the last sweep."),
     leaseRenewals: counter("lease_renewals_total", "Leases asked to be renewed, by answer.", ["state"]),
     leaseExpirations: counter("lease_expirations_total", "Leases that ran out and were ended."),

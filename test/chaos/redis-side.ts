@@ -1,5 +1,5 @@
 /** Redis as a run has it: one server, one with Sentinels, or a Cluster; and each replica's own wires to it. */
-import { partitionIndex } from "../../src/catalogue/registry.js";
+import { partitionIndex } from "../../src/catalogue/placement.js";
 import { partitionKeys } from "../../src/store/redis/keys.js";
 import type { Redis } from "ioredis";
 import { startRedis } from "../support/redis.js";

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { status } from "@grpc/grpc-js";
 import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
-import { partitionIndex } from "../../src/catalogue/registry.js";
+import { partitionIndex } from "../../src/catalogue/placement.js";
 import { partitionKeys } from "../../src/store/redis/keys.js";
 import { type Details, detailsOf } from "../support/details.js";
 import { startFleet } from "../support/fleet.js";

@@ -8,11 +8,17 @@ import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../../src/ge
 import { StatusSchema } from "../../src/gen/google/rpc/status_pb.js";
 import { SubstitutesSchema } from "../../src/gen/toolcrib/v1/error_pb.js";
 import type { RegistryApi, WatchInput, WatchSink } from "../../src/catalogue/api.js";
+import type { PartitionStore } from "../../src/catalogue/ports.js";
+import type { ToolsetsApi } from "../../src/catalogue/toolsets/api.js";
+import { Toolsets } from "../../src/catalogue/toolsets/toolsets.js";
 import type { GateApi } from "../../src/gate/api.js";
 import { createMetrics } from "../../src/ops/metrics.js";
+import { systemClock, systemRandom } from "../../src/ops/system.js";
 import { type GrpcOptions, type GrpcServer, startGrpc } from "../../src/rpc/grpc/server.js";
 import { NO_IDENTITY } from "../../src/rpc/identity/authenticator.js";
 import { createDoor } from "../../src/rpc/identity/door.js";
+import { MemoryStore } from "../../src/store/memory/memory-store.js";
+import { silentLogger } from "../support/upstream.js";
 
 export const PROTO_DIR = fileURLToPath(new URL("../../proto", import.meta.url));
 export const SERVICE = "toolcrib.v1.RegistryService";
@@ -82,6 +88,7 @@ export function plainApi(watches: Watching[]): RegistryApi {
     }),
     servers: async () => ({ servers: [], nextPageToken: "", position: POSITION, stale: false }),
     server: noServer,
+    lint: async () => ({ tools: [], counts: new Map(), all: 0, warned: 0, unknown: 0, position: POSITION, stale: false }),
     isolate: noServer,
     resume: noServer,
     refresh: noServer,
@@ -130,6 +137,13 @@ export const PLAIN_GATE: GateApi = {
   }),
 };
 
+/** Toolsets in a store of their own. */
+export function plainToolsets(): ToolsetsApi {
+  const store = new MemoryStore(systemClock, systemRandom);
+  const notesOf = () => (store.partitions[0] as PartitionStore).notes;
+  return new Toolsets({ notesOf, clock: systemClock, random: systemRandom, logger: silentLogger });
+}
+
 export async function startRig(api: Partial<RegistryApi> = {}, options: Partial<GrpcOptions> = {}, gate: GateApi = PLAIN_GATE): Promise<Rig> {
   const watches: Watching[] = [];
   const log: LogLine[] = [];
@@ -140,7 +154,7 @@ export async function startRig(api: Partial<RegistryApi> = {}, options: Partial<
   const metrics = createMetrics("0.0.0");
   const server = await startGrpc({
     address: { host: "127.0.0.1", port: 0 },
-    door: createDoor({ registry: whole, gate }, NO_IDENTITY),
+    door: createDoor({ registry: whole, gate, toolsets: plainToolsets() }, NO_IDENTITY),
     log: { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") },
     metrics,
     graceMs: 1_000,

@@ -8,12 +8,13 @@ import { SubstitutesSchema } from "../../src/gen/toolcrib/v1/error_pb.js";
 import { AdminService } from "../../src/gen/toolcrib/v1/admin_service_pb.js";
 import { GateService } from "../../src/gen/toolcrib/v1/gate_service_pb.js";
 import { RegistryService } from "../../src/gen/toolcrib/v1/registry_service_pb.js";
+import { ToolsetService } from "../../src/gen/toolcrib/v1/toolset_service_pb.js";
 import type { GateApi } from "../../src/gate/api.js";
 import { createMetrics } from "../../src/ops/metrics.js";
 import { type HttpOptions, type HttpServer, startHttp } from "../../src/rpc/connect/server.js";
 import { createDoor } from "../../src/rpc/identity/door.js";
 import { NO_IDENTITY } from "../../src/rpc/identity/authenticator.js";
-import { type LogLine, type ReadError, type Watching, PLAIN_GATE, plainApi } from "./grpc-support.js";
+import { type LogLine, type ReadError, type Watching, PLAIN_GATE, plainApi, plainToolsets } from "./grpc-support.js";
 
 export type RegistryHttpClient = Client<typeof RegistryService>;
 
@@ -27,6 +28,7 @@ export interface HttpRig {
   client(way: Way): RegistryHttpClient;
   admin(way: Way): Client<typeof AdminService>;
   gate(way: Way): Client<typeof GateService>;
+  toolsets(way: Way): Client<typeof ToolsetService>;
 }
 
 export async function startHttpRig(api: Partial<RegistryApi> = {}, options: Partial<HttpOptions> = {}, gate: GateApi = PLAIN_GATE): Promise<HttpRig> {
@@ -38,7 +40,7 @@ export async function startHttpRig(api: Partial<RegistryApi> = {}, options: Part
   const metrics = createMetrics("0.0.0");
   const server = await startHttp({
     address: { host: "127.0.0.1", port: 0 },
-    door: createDoor({ registry: { ...plainApi(watches), ...api }, gate }, NO_IDENTITY),
+    door: createDoor({ registry: { ...plainApi(watches), ...api }, gate, toolsets: plainToolsets() }, NO_IDENTITY),
     log: { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") },
     metrics,
     version: "0.0.0",
@@ -57,6 +59,7 @@ export async function startHttpRig(api: Partial<RegistryApi> = {}, options: Part
     client: (way) => createClient(RegistryService, WAYS[way](url)),
     admin: (way) => createClient(AdminService, WAYS[way](url)),
     gate: (way) => createClient(GateService, WAYS[way](url)),
+    toolsets: (way) => createClient(ToolsetService, WAYS[way](url)),
   };
 }
 

@@ -11,7 +11,7 @@ import { type Authenticator, type Credentials, unauthenticated } from "../../src
 import { createDoor } from "../../src/rpc/identity/door.js";
 import { type Tls, openTls } from "../../src/rpc/tls.js";
 import { Authority, type Certificate, hasOpenssl } from "../support/identity.js";
-import { PLAIN_GATE, SERVICE, plainApi, until } from "./grpc-support.js";
+import { PLAIN_GATE, SERVICE, plainApi, plainToolsets, until } from "./grpc-support.js";
 import { failingHttp, startHttpRig } from "./http-support.js";
 
 const QUIET = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -59,7 +59,7 @@ describe.skipIf(!hasOpenssl)("the HTTP listener over TLS", () => {
       onChange: () => () => undefined,
       close: () => undefined,
     };
-    const rig = await startHttpRig({}, { tls, identified: true, door: createDoor({ registry: plainApi([]), gate: PLAIN_GATE }, authenticator) });
+    const rig = await startHttpRig({}, { tls, identified: true, door: createDoor({ registry: plainApi([]), gate: PLAIN_GATE, toolsets: plainToolsets() }, authenticator) });
     for (const shown of [undefined, client, stranger]) expect(await post(rig.server.address.port, shown)).toBe(200);
     expect(seen).toEqual([undefined, true, false]);
     await rig.server.close();
@@ -98,7 +98,7 @@ describe("a credential over HTTP", () => {
         return { drained: () => undefined, close: () => undefined };
       },
     };
-    const rig = await startHttpRig({}, { identified: true, door: createDoor({ registry: api, gate: PLAIN_GATE }, authenticator) });
+    const rig = await startHttpRig({}, { identified: true, door: createDoor({ registry: api, gate: PLAIN_GATE, toolsets: plainToolsets() }, authenticator) });
     const http = rig.client("gRPC-Web");
     expect(await failingHttp(http.getStubs({}))).toMatchObject({ code: "UNAUTHENTICATED", reason: "UNAUTHENTICATED" });
     const headers = { authorization: "Bearer t" };

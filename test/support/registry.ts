@@ -118,7 +118,7 @@ export async function temporaryFolder(): Promise<string> {
 }
 
 const loaded = loadPackageDefinition(
-  loadSync(["toolcrib/v1/registry_service.proto", "toolcrib/v1/gate_service.proto", "toolcrib/v1/admin_service.proto"], {
+  loadSync(["toolcrib/v1/registry_service.proto", "toolcrib/v1/gate_service.proto", "toolcrib/v1/toolset_service.proto", "toolcrib/v1/admin_service.proto"], {
     includeDirs: [join(ROOT, "proto")],
     keepCase: false,
     longs: Number,
@@ -131,19 +131,21 @@ const loaded = loadPackageDefinition(
     v1: {
       RegistryService: { new (address: string, c: unknown, options: object): Client; service: ServiceDefinition };
       GateService: { service: ServiceDefinition };
+      ToolsetService: { service: ServiceDefinition };
       AdminService: { service: ServiceDefinition };
     };
   };
 };
 
-const { RegistryService, GateService, AdminService } = loaded.toolcrib.v1;
+const { RegistryService, GateService, ToolsetService, AdminService } = loaded.toolcrib.v1;
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
 /** How a unary method of any service is called: `isolateServer` → `/toolcrib.v1.AdminService/IsolateServer`. */
 export function methodOf(name: string) {
   const rpc = `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
-  const found = RegistryService.service[rpc] ?? GateService.service[rpc] ?? AdminService.service[rpc];
+  const services = [RegistryService, GateService, ToolsetService, AdminService];
+  const found = services.map(({ service }) => service[rpc]).find((method) => method !== undefined);
   if (!found) throw new Error(`no such method: ${name}`);
   return found;
 }

@@ -1,6 +1,6 @@
 /** How much a replica, a namespace and a caller may have. */
 import { LIMITS } from "../../domain/limits.js";
-import { DEFAULT_QUOTAS } from "../../domain/quotas.js";
+import { DEFAULT_QUOTAS, DEFAULT_TOOLSET_QUOTAS } from "../../domain/quotas.js";
 import type { Setting } from "../setting.js";
 
 export const BOUNDS: readonly Setting[] = [
@@ -35,6 +35,22 @@ export const BOUNDS: readonly Setting[] = [
     fallback: String(DEFAULT_QUOTAS.tools),
     kind: { kind: "integer", min: 1, max: 10_000_000 },
     help: "Tools that one namespace may hold.",
+  },
+  {
+    name: "maxToolsets",
+    flag: "--max-toolsets",
+    variable: "TOOLCRIB_MAX_TOOLSETS",
+    fallback: String(DEFAULT_TOOLSET_QUOTAS.perNamespace),
+    kind: { kind: "integer", min: 1, max: 500_000 },
+    help: "Toolsets that may live in one namespace at once, on all replicas together.",
+  },
+  {
+    name: "maxToolsetsPerPrincipal",
+    flag: "--max-toolsets-per-principal",
+    variable: "TOOLCRIB_MAX_TOOLSETS_PER_PRINCIPAL",
+    fallback: String(DEFAULT_TOOLSET_QUOTAS.perPrincipal),
+    kind: { kind: "integer", min: 1, max: 250_000 },
+    help: "Toolsets of one identified principal in one namespace, on all replicas together; callers without identity share --max-toolsets alone.",
   },
   {
     name: "registerRate",

@@ -3,6 +3,7 @@ import type { RegistryApi, WatchInput, WatchSink } from "../../catalogue/api.js"
 import { Fault } from "../../domain/fault.js";
 import { type Action, type Principal, may } from "../../domain/identity.js";
 import { DEFAULT_NAMESPACE, splitToolId } from "../../domain/ids.js";
+import type { ToolsetsApi } from "../../catalogue/toolsets/api.js";
 import type { GateApi } from "../../gate/api.js";
 import type { Api } from "../api.js";
 
@@ -22,14 +23,16 @@ type Result<N extends Use> = ReturnType<RegistryApi[N]>;
 export interface Rooms {
   readonly registry: RegistryApi;
   readonly gate: GateApi;
+  readonly toolsets: ToolsetsApi;
 }
 
 export class GuardedApi implements Api {
   readonly gate: GateApi;
+  readonly toolsets: ToolsetsApi;
   private readonly api: RegistryApi;
 
   constructor(
-    { registry, gate }: Rooms,
+    { registry, gate, toolsets }: Rooms,
     private readonly caller: Principal,
   ) {
     this.api = registry;
@@ -37,6 +40,15 @@ export class GuardedApi implements Api {
       map: (query) => gate.map(this.seen(query)),
       report: (report) => gate.report({ ...this.seen(report), caller: caller.id }),
       find: (query, deadlineMs) => gate.find({ ...query, filter: this.seen(query.filter) }, deadlineMs),
+    };
+    this.toolsets = {
+      create: async (input) => {
+        if (!may(caller, "read", nameOf(input.namespace))) throw noToolsets(caller, nameOf(input.namespace));
+        return toolsets.create(input, caller);
+      },
+      get: (name) => toolsets.get(this.seen(name), caller),
+      update: (input) => toolsets.update(this.seen(input), caller),
+      remove: (name) => toolsets.remove(this.seen(name), caller),
     };
   }
 
@@ -95,6 +107,10 @@ export class GuardedApi implements Api {
     return this.api.server(this.seen(query));
   }
 
+  lint(query: Args<"lint">[0]): Result<"lint"> {
+    return this.api.lint(this.seen({ ...query, namespace: nameOf(query.namespace) }));
+  }
+
   health(namespace: string, serverId: string): Result<"health"> {
     return this.api.health(namespace, serverId);
   }
@@ -127,6 +143,10 @@ export class GuardedApi implements Api {
 
 function nameOf(namespace: string): string {
   return namespace === "" ? DEFAULT_NAMESPACE : namespace;
+}
+
+function noToolsets(caller: Principal, namespace: string): Fault {
+  return new Fault("FORBIDDEN", `${caller.id} may not create toolsets in namespace ${namespace}: it takes a grant there`);
 }
 
 function forbidden(

@@ -4,7 +4,7 @@ import { PATHS, SERVICES, UNARY, WATCH } from "../../../src/rpc/services/index.j
 describe("the table of methods", () => {
   it("has every method of every service, and no other", () => {
     expect([...UNARY.keys(), WATCH].sort()).toEqual([...PATHS].sort());
-    expect(SERVICES.map((s) => s.typeName)).toEqual(["toolcrib.v1.RegistryService", "toolcrib.v1.GateService", "toolcrib.v1.AdminService"]);
+    expect(SERVICES.map((s) => s.typeName)).toEqual(["RegistryService", "GateService", "ToolsetService", "AdminService"].map((s) => `toolcrib.v1.${s}`));
   });
 
   it("ties each to its own messages", () => {
