@@ -144,7 +144,7 @@ export function assemble(
   registry.useHealth(keeper.health, notices.of);
   follow(registry, keeper, intake, metrics);
   const quality = assembleQuality({ registry, monotonic: () => clock.monotonic(), logger });
-  const gate = assembleGate({ registry, clock, logger, metrics });
+  const gate = assembleGate({ registry, clock, logger, metrics, onDefinition: (...known) => quality.learned(...known) });
   const toolsets = new Toolsets({
     notesOf: (namespace) => storeOf(namespace).notes,
     clock,

@@ -4,7 +4,7 @@ import type { Fold, Partition } from "./catalogue/partition.js";
 import type { Registry } from "./catalogue/registry.js";
 import { splitToolId } from "./domain/ids.js";
 import type { ServerRecord } from "./domain/server.js";
-import { Gate } from "./gate/gate.js";
+import { Gate, type GateDeps } from "./gate/gate.js";
 import type { Cut, GateCatalogue, GateClock, ListedTool } from "./gate/ports.js";
 import type { Metrics } from "./ops/metrics.js";
 import { findByName } from "./schemas/find.js";
@@ -14,11 +14,13 @@ export interface GateParts {
   readonly registry: Registry;
   readonly clock: Omit<GateClock, "pause">;
   readonly logger: Logger;
+  readonly onDefinition?: GateDeps["onDefinition"];
   readonly metrics: Pick<Metrics, "finds" | "findDuration" | "findWithheld">;
 }
 
-export function assembleGate({ registry, clock, logger, metrics }: GateParts): Gate {
+export function assembleGate({ registry, clock, logger, metrics, onDefinition }: GateParts): Gate {
   const gate = new Gate({
+    ...(onDefinition && { onDefinition }),
     catalogue: catalogueOf(registry, logger),
     load: async (namespace, toolIds, view, deadlineMs) => {
       const { results } = await registry.schemas({ namespace, toolIds, view, minRevision: "", deadlineMs });

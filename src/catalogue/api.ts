@@ -3,6 +3,7 @@ import type { Filter } from "../domain/filter.js";
 import type { Fault } from "../domain/fault.js";
 import type { Probing } from "../domain/health/probing.js";
 import type { Principal } from "../domain/identity.js";
+import type { QualityWarning, WarningKind } from "../domain/quality/warning.js";
 import type { Position } from "../domain/revision.js";
 import type { Availability, ServerRecord, Tool, Transport } from "../domain/server.js";
 import type { StubFields } from "../domain/stub.js";
@@ -52,6 +53,8 @@ export interface ToolOutcome {
   readonly outcome: "accepted" | "unchanged" | "rejected";
   readonly reasons: readonly string[];
   readonly digest: string;
+  /** What there is to mend; nothing is refused for it. */
+  readonly warnings?: readonly QualityWarning[];
 }
 
 export interface LeaseGrant {
@@ -261,6 +264,35 @@ export interface SchemaLoader {
   }): Promise<readonly SchemaResult[]>;
 }
 
+export interface LintQuery {
+  /** Empty = default. */
+  readonly namespace: string;
+  /** Empty = all. */
+  readonly serverIds: readonly string[];
+  readonly maxTools: number;
+  readonly minRevision: string;
+}
+
+export interface LintedTool {
+  readonly toolId: string;
+  /** At least one, the gravest first. */
+  readonly warnings: readonly QualityWarning[];
+  /** False: its parameters were not judged. */
+  readonly definitionKnown: boolean;
+}
+
+/** `counts`, `all`, `warned` and `unknown` are of all tools asked for. */
+export interface LintOutput {
+  /** The gravest first, then by tool_id. */
+  readonly tools: readonly LintedTool[];
+  readonly counts: ReadonlyMap<WarningKind, number>;
+  readonly all: number;
+  readonly warned: number;
+  readonly unknown: number;
+  readonly position: Position;
+  readonly stale: boolean;
+}
+
 /** What every transport calls. */
 export interface RegistryApi {
   /** Grows whenever an answer from memory may have become another one: while it stands, the same read is answered alike. */
@@ -282,6 +314,8 @@ export interface RegistryApi {
   stubs(query: StubsQuery): Promise<StubsPage>;
   servers(q: { namespace: string; pageSize: number; pageToken: string; minRevision: string }): Promise<ServersPage>;
   server(q: { namespace: string; serverId: string; minRevision: string }): Promise<ServerRead>;
+  /** How well tools are described, from memory. Throws NOT_FOUND for a server that is not there. */
+  lint(q: LintQuery): Promise<LintOutput>;
   /** Undefined where another replica looks after the server, or nobody does. */
   health(namespace: string, serverId: string): LiveHealth | undefined;
   notices(namespace: string): readonly Notice[];

@@ -9,6 +9,7 @@ import { getCommand } from "./get.js";
 import { importCommand } from "./import.js";
 import type { Io } from "./io.js";
 import { line } from "./io.js";
+import { lintCommand } from "./lint.js";
 import { lsCommand } from "./ls.js";
 import { mapCommand } from "./map.js";
 import { registerCommand } from "./register.js";
@@ -52,6 +53,7 @@ function buildProgram(io: Io, setExitCode: (code: number) => void): Command {
     findCommand(io),
     mapCommand(io),
     getCommand(io),
+    lintCommand(io, setExitCode),
     watchCommand(io),
     deregisterCommand(io),
     isolateCommand(io),

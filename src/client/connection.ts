@@ -75,6 +75,9 @@ export class RegistryConnection {
   getServer(request: Input<"getServer">, options?: CallOptions): Promise<Output<"getServer">> {
     return this.#unary("getServer", request, options);
   }
+  lintTools(request: Input<"lintTools">, options?: CallOptions): Promise<Output<"lintTools">> {
+    return this.#unary("lintTools", request, options);
+  }
   findTools(request: Input<"findTools">, options?: CallOptions): Promise<Output<"findTools">> {
     return this.#unary("findTools", request, options);
   }

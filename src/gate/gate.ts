@@ -30,6 +30,8 @@ export interface GateDeps {
   readonly clock: GateClock;
   readonly observer: GateObserver;
   readonly onError: (error: unknown, facts: { readonly namespace: string; readonly tool: string }) => void;
+  /** Others who want to know the definitions that are read for the index. */
+  readonly onDefinition?: (namespace: string, toolId: string, digest: string, definition: Uint8Array) => void;
 }
 
 export class Gate implements GateApi {
@@ -45,6 +47,7 @@ export class Gate implements GateApi {
       learned: (namespace, id, digest, definition) => {
         try {
           this.namespaces.get(namespace)?.learned(id, digest, definition);
+          deps.onDefinition?.(namespace, id, digest, definition);
         } catch (error) {
           deps.onError(error, { namespace, tool: id });
         }

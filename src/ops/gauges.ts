@@ -11,7 +11,14 @@ export interface GaugeDeps {
   readonly metrics: Metrics;
   readonly clock: Clock;
   /** What the rooms above the catalogue hold: servers looked after, claims of them, definitions in memory, tools in the gate's index. */
-  readonly kept: () => { readonly kept: number; readonly held: number; readonly memoryBytes: number; readonly findable: number };
+  readonly kept: () => {
+    readonly kept: number;
+    readonly held: number;
+    readonly memoryBytes: number;
+    readonly findable: number;
+    /** Tools by what there is to mend in their descriptions. */
+    readonly toMend: ReadonlyMap<string, number>;
+  };
   /** Hears whether this replica has a catalogue to serve from, each time anew. */
   readonly onReady: (ready: boolean) => void;
 }
@@ -61,7 +68,8 @@ function look({ registry, metrics, kept: keptNow, onReady }: GaugeDeps): void {
   const { active, lagging } = registry.watchers;
   metrics.watchers.set({ state: "active" }, active);
   metrics.watchers.set({ state: "lagging" }, lagging);
-  const { kept, held, memoryBytes, findable } = keptNow();
+  const { kept, held, memoryBytes, findable, toMend } = keptNow();
+  for (const [kind, count] of toMend) metrics.toolsToMend.set({ kind }, count);
   metrics.serversKept.set({ state: "held" }, held);
   metrics.serversKept.set({ state: "standby" }, kept - held);
   metrics.memoryBlobBytes.set(memoryBytes);

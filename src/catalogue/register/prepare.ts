@@ -1,4 +1,5 @@
 import { Fault, type Violation } from "../../domain/fault.js";
+import { judgeSet } from "../../domain/quality/set.js";
 import { LIMITS } from "../../domain/limits.js";
 import type { Condition, Instance, ServerRecord, Tool, ToolSource } from "../../domain/server.js";
 import type { DeclaredTool, RegisterInput, ToolOutcome } from "../api.js";
@@ -48,6 +49,7 @@ function declaredOffer(deps: Deps, input: RegisterInput, declared: readonly Decl
   if (declared.some((t) => t.definition === undefined)) refuseEgress(deps, input);
   const set = readDeclared(input.serverId, input.tags, declared, deps.stubs, deps.now());
   refuseRejected(input, set);
+  const warnings = judgedOnce(input.serverId, () => judgeable(set.tools, set.blobs, deps));
   return {
     source: "declared",
     blobs: set.blobs,
@@ -62,7 +64,7 @@ function declaredOffer(deps: Deps, input: RegisterInput, declared: readonly Decl
       protocolVersion: "",
       listedAtMs: 0,
     }),
-    outcomes: (record, tools) => outcomesOf(set, tools, record),
+    outcomes: (record, tools) => warned(outcomesOf(set, tools, record), warnings()),
   };
 }
 
@@ -87,6 +89,26 @@ function knownOffer(): PreparedOffer {
   };
 }
 
+type Warnings = ReturnType<typeof judgeSet>;
+
+/** A Register may be decided several times, and what it says of its tools is judged once. */
+function judgedOnce(serverId: string, tools: () => Parameters<typeof judgeSet>[1]): () => Warnings {
+  let judged: Warnings | undefined;
+  return () => (judged ??= judgeSet(serverId, tools()));
+}
+
+function judgeable(tools: readonly Tool[], blobs: readonly Blob[], deps: Deps) {
+  const definitions = new Map(blobs.map(({ digest, bytes }) => [digest, bytes]));
+  return tools.map(({ stub, digest }) => ({ label: deps.stubs.decode(stub), definition: definitions.get(digest) }));
+}
+
+function warned(outcomes: readonly ToolOutcome[], warnings: Warnings): readonly ToolOutcome[] {
+  return outcomes.map((outcome) => {
+    const found = outcome.outcome === "rejected" ? undefined : warnings.get(outcome.name);
+    return found ? { ...outcome, warnings: found } : outcome;
+  });
+}
+
 type FirstListing =
   | { readonly kind: "listed"; readonly listing: Listing }
   | { readonly kind: "failed"; readonly error: UpstreamError };
@@ -97,6 +119,7 @@ function introspectedOffer(deps: Deps, input: RegisterInput, first: FirstListing
     return pendingOffer(first, sharingEnds);
   const { listing } = first;
   const set = listedSet(input.serverId, input.tags, listing, deps.stubs);
+  const warnings = judgedOnce(input.serverId, () => judgeable(set.tools, set.blobs, deps));
   return {
     source: "introspected",
     blobs: set.blobs,
@@ -122,7 +145,7 @@ function introspectedOffer(deps: Deps, input: RegisterInput, first: FirstListing
         };
       });
       const rejected = set.rejected.map((r): ToolOutcome => ({ ...r, outcome: "rejected", digest: "" }));
-      return [...listed, ...rejected];
+      return [...warned(listed, warnings()), ...rejected];
     },
   };
 }

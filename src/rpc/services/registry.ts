@@ -3,12 +3,14 @@ import { formatRevision } from "../../domain/revision.js";
 import {
   DeregisterResponseSchema,
   GetServerResponseSchema,
+  LintToolsResponseSchema,
   ListServersResponseSchema,
   RegisterResponseSchema,
   RegistryService,
   RenewResponseSchema,
 } from "../../gen/toolcrib/v1/registry_service_pb.js";
 import { schemaAnswer, schemasAnswer, stubsAnswer } from "../answers.js";
+import { fromLintOutput, toLintQuery } from "../translate/quality.js";
 import { toSchemaQuery, toSchemasQuery, toServerQuery, toServersQuery, toStubsQuery } from "../translate/reads.js";
 import {
   fromDeregisterOutput,
@@ -101,6 +103,11 @@ const getServer = method(rpc.getServer, async (api, request) => {
   return encode(GetServerResponseSchema, body, stale);
 });
 
+const lintTools = method(rpc.lintTools, async (api, request) => {
+  const output = await api.lint(toLintQuery(request));
+  return encode(LintToolsResponseSchema, fromLintOutput(output), output.stale);
+});
+
 export const REGISTRY: readonly UnaryMethod[] = [
   register,
   renew,
@@ -110,4 +117,5 @@ export const REGISTRY: readonly UnaryMethod[] = [
   batchGetFullSchemas,
   listServers,
   getServer,
+  lintTools,
 ];

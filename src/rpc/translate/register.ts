@@ -40,6 +40,7 @@ import { type ProbeSettings, Transport } from "../../gen/toolcrib/v1/server_pb.j
 import type { Precondition as WirePrecondition, Stub } from "../../gen/toolcrib/v1/stub_pb.js";
 import { hintsOf, preconditionOf } from "../../store/codec/stub.js";
 import { Checks } from "./checks.js";
+import { fromWarnings } from "./quality.js";
 
 const TRANSPORT: ReadonlyMap<Transport, RegisterInput["transport"]> = new Map([
   [Transport.UNSPECIFIED, "streamable-http"],
@@ -160,6 +161,7 @@ export function fromRegisterOutput(output: RegisterOutput): RegisterResponse {
         outcome: OUTCOME[tool.outcome],
         reasons: [...tool.reasons],
         digest: tool.digest,
+        warnings: fromWarnings(tool.warnings ?? []),
       }),
     ),
     etag: output.etag,
