@@ -19,7 +19,7 @@ import { StreamGone } from "./sse-channel.js";
 
 export type { Clock, Logger } from "../catalogue/ports.js";
 export { UpstreamError, type Dial, type UpstreamErrorKind } from "../catalogue/upstream-port.js";
-export { type OwnCredential, ownCredentialProblem } from "./credentials/callers-own.js";
+export { isFreeHeader, type OwnCredential, ownCredentialProblem } from "./credentials/callers-own.js";
 export type { Credentials } from "./credentials/credentials.js";
 export { watchCredentials } from "./credentials/credentials.js";
 export type { Resolve } from "./egress.js";
@@ -141,15 +141,21 @@ interface Sent {
 function send(connection: Connection, call: ToolCall, sent: Sent, signal: AbortSignal): Promise<RpcResult> {
   const { name, args, meta, modern, inputSchema, onMessage } = call;
   const params = { name, ...(args !== undefined && { arguments: args }) };
+  // The one stream of HTTP+SSE brings everybody's log messages, and says of none whose it is.
+  const hear = connection.transport === "http-sse" ? (m: RpcMessage) => void (isLog(m) || onMessage(m)) : onMessage;
   const once = { onSent: () => void (sent.value = true) };
   if (connection.era === "legacy") {
     const withMeta = Object.keys(meta).length > 0 ? { ...params, _meta: meta } : params;
-    return connection.call("tools/call", withMeta, signal, onMessage, { once, headers: {} });
+    return connection.call("tools/call", withMeta, signal, hear, { once, headers: {} });
   }
   const { capabilities } = modern;
   const _meta = { ...meta, ...(capabilities && { "io.modelcontextprotocol/clientCapabilities": capabilities }) };
   const headers = paramHeaders(inputSchema, args);
-  return connection.call("tools/call", { ...modern.params, ...params, _meta }, signal, onMessage, { once, headers });
+  return connection.call("tools/call", { ...modern.params, ...params, _meta }, signal, hear, { once, headers });
+}
+
+function isLog({ value }: RpcMessage): boolean {
+  return value["method"] === "notifications/message";
 }
 
 /** JSON-RPC codes by which a transport says that the request never came to a tool: session, headers, version. */

@@ -14,7 +14,7 @@ export function deadline(clock: Clock, ms: number, ...others: AbortSignal[]): De
   const lifted = new AbortController();
   const signal = AbortSignal.any([late.signal, ...others]);
   void clock.sleep(ms, lifted.signal).then(() => {
-    if (!lifted.signal.aborted) late.abort();
+    if (!lifted.signal.aborted) late.abort(new Error(`the deadline of ${ms} ms passed`));
   });
   return { signal, passed: () => late.signal.aborted, lift: () => lifted.abort() };
 }

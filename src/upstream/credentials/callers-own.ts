@@ -1,7 +1,9 @@
 /** A credential that a caller brings along for one server. It is treated as an operator's: the same hosts, the same guard. */
 import type { CredentialUse } from "../../catalogue/upstream-port.js";
 import { type Credentials, credentialsOf } from "./credentials.js";
-import { valueProblem } from "./file.js";
+import { isFreeHeader, valueProblem } from "./file.js";
+
+export { isFreeHeader };
 
 export interface OwnCredential {
   /** Name for messages, and whose it is. */

@@ -63,7 +63,7 @@ export function readCredentials(content: Buffer, env: Env, folder: string): Pars
     if (!namespaces.every((one) => one === "*" || SLUG_PATTERN.test(one)))
       problems.push(`${at}.namespaces must hold namespaces, or * for all`);
     const lower = typeof header === "string" && TOKEN.test(header) ? header.toLowerCase() : "";
-    if (lower === "" || ITS_OWN.test(lower))
+    if (!isFreeHeader(lower))
       problems.push(`${at}.header must be the name of a header that neither HTTP nor MCP uses itself, such as Authorization`);
     // A value that was put in here by mistake is not shown.
     if (typeof prefix !== "string" || !PREFIX.test(prefix))
@@ -77,6 +77,11 @@ export function readCredentials(content: Buffer, env: Env, folder: string): Pars
     found.set(name, { name, namespaces, header: lower, prefix: String(prefix), hosts: named, source });
   });
   return problems.length > 0 ? { ok: false, problems } : { ok: true, value: found };
+}
+
+/** A header, in lower case, that may hold a credential. */
+export function isFreeHeader(name: string): boolean {
+  return TOKEN.test(name) && !ITS_OWN.test(name);
 }
 
 /** What is wrong with a value; it is not repeated. */
