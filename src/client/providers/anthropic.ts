@@ -52,7 +52,7 @@ export class AnthropicTools extends Toolbox {
   readonly tools: AnthropicTool[];
 
   constructor(tools: readonly ToolInput[], options: AnthropicOptions = {}) {
-    const form = { kind: "full" as const, keys: ANTHROPIC_KEYS, strict: false };
+    const form = { kind: "full" as const, keys: ANTHROPIC_KEYS, strict: "off" as const };
     super(tools, { form, most: MOST_TOOLS, descriptionLength: Number.POSITIVE_INFINITY }, options);
     this.tools = this.exported.map(({ name, description, schema }) => ({
       name,

@@ -8,6 +8,7 @@ import type { JsonObject } from "./json.js";
 import { shortened } from "./json.js";
 import type { KeyRule } from "./names.js";
 import { nameKeys } from "./names.js";
+import type { Node, Schema } from "./node.js";
 import { objectPlan, SAME, Translator } from "./plan.js";
 import { readSchema, TooLarge } from "./read-schema.js";
 import type { SourceTool } from "./read-tool.js";
@@ -15,10 +16,13 @@ import type { Loss } from "./report.js";
 import { Losses } from "./report.js";
 import { strictSizeReasons } from "./strict.js";
 
+/** When a strict schema is asked for: where it can be said, where nothing is narrowed besides, or never. */
+export type Strictness = "auto" | "exact" | "off";
+
 /** How a provider takes schemas. */
 export type Form =
   /** JSON Schema; strict where it can be and is wanted. */
-  | { readonly kind: "full"; readonly keys?: KeyRule; readonly strict: boolean }
+  | { readonly kind: "full"; readonly keys?: KeyRule; readonly strict: Strictness }
   /** A reduced form of JSON Schema. */
   | { readonly kind: "reduced"; readonly dialect: Dialect; readonly message: boolean };
 
@@ -45,9 +49,9 @@ export function exportTool(source: SourceTool, name: string, form: Form, descrip
     const schema = readSchema(source.inputSchema, losses);
     const flat = flattened(schema, losses);
     const description = described(source.description, flat.notes, descriptionLength, losses);
-    const wanted = form.kind === "full" && form.strict;
-    const strict = wanted ? strictly(flat.node, schema, losses) : undefined;
-    const written = strict?.written ?? write(flat.node, schema, form, losses);
+    const wanted = form.kind === "full" ? form.strict : "off";
+    const strict = wanted === "off" ? undefined : strictly(flat.node, schema, wanted);
+    const written = strict?.written ?? write(flat.node, schema, form);
     const { losses: also, ...rest } = written;
     return {
       ok: true,
@@ -67,15 +71,13 @@ export function exportTool(source: SourceTool, name: string, form: Form, descrip
   }
 }
 
-type Parts = [root: Parameters<typeof emitPure>[0], schema: Parameters<typeof emitPure>[1]];
-
 interface Written {
   readonly schema: JsonObject;
   readonly translator: Translator;
   readonly losses: readonly Loss[];
 }
 
-function write(...[root, schema, form]: [...Parts, Form, Losses]): Written {
+function write(root: Node, schema: Schema, form: Form): Written {
   if (form.kind === "reduced") {
     const losses = new Losses();
     const pure = emitPure(root, schema, form.dialect, losses);
@@ -92,7 +94,7 @@ function write(...[root, schema, form]: [...Parts, Form, Losses]): Written {
 }
 
 /** Rules about keys would speak of the keys before they were renamed. */
-function withoutKeyRules(root: Parts[0], losses: Losses): Parts[0] {
+function withoutKeyRules(root: Node, losses: Losses): Node {
   const limits = new Map([...root.limits].filter(([keyword]) => keyword !== "dependentRequired"));
   if (limits.size === root.limits.size && root.patterns.size === 0) return root;
   losses.add("", "rules about keys are left out, because keys had to be renamed", "wider");
@@ -105,10 +107,12 @@ function withoutKeyRules(root: Parts[0], losses: Losses): Parts[0] {
   };
 }
 
-function strictly(...[root, schema]: [...Parts, Losses]): { written?: Written; refusals: readonly string[] } {
+function strictly(root: Node, schema: Schema, wanted: Strictness): { written?: Written; refusals: readonly string[] } {
   const losses = new Losses();
   const pure = emitPure(root, schema, OPENAI_STRICT, losses);
-  const refusals = [...pure.refusals, ...strictSizeReasons(pure.schema)];
+  const narrowed = losses.done().filter((loss) => wanted === "exact" && loss.effect === "narrower");
+  const narrower = narrowed.map((loss) => `${loss.at || "/"}: ${loss.what}`);
+  const refusals = [...pure.refusals, ...strictSizeReasons(pure.schema), ...narrower];
   if (refusals.length > 0) return { refusals };
   const translator = new Translator(pure.plan, pure.parts, pure.schema);
   return { written: { schema: pure.schema, translator, losses: losses.done() }, refusals };

@@ -2,7 +2,7 @@
 export type { AnthropicOptions, AnthropicReferences, AnthropicResult, AnthropicTool } from "./anthropic.js";
 export { AnthropicTools } from "./anthropic.js";
 export type { CallProblem, CallProblemReason, CallReading, ToolCall } from "./calls.js";
-export type { ExportedTool } from "./export-tool.js";
+export type { ExportedTool, Strictness } from "./export-tool.js";
 export type { GeminiFunction, GeminiOptions, GeminiResult } from "./gemini.js";
 export { GeminiTools } from "./gemini.js";
 export type { Json, JsonObject } from "./json.js";

@@ -1,6 +1,6 @@
 import type { CallProblem, CallReading, ToolCall } from "./calls.js";
 import { notACall } from "./calls.js";
-import type { ExportedTool } from "./export-tool.js";
+import type { ExportedTool, Strictness } from "./export-tool.js";
 import type { JsonObject } from "./json.js";
 import { isObject } from "./json.js";
 import type { ToolInput } from "./read-tool.js";
@@ -17,9 +17,9 @@ const DESCRIPTION_LENGTH = 1_024;
 export interface OpenAiOptions extends ExportOptions {
   /**
    * `auto` asks for strict mode wherever the schema allows it, and closes objects that say nothing about other keys;
-   * `off` never does. The default is `auto`.
+   * `exact` asks for it only where nothing is narrowed; `off` never does. The default is `auto`.
    */
-  readonly strict?: "auto" | "off";
+  readonly strict?: Strictness;
 }
 
 export interface ChatTool {
@@ -168,7 +168,7 @@ export class OpenAiResponsesTools extends Toolbox {
 
 function takes(options: OpenAiOptions) {
   return {
-    form: { kind: "full" as const, strict: (options.strict ?? "auto") === "auto" },
+    form: { kind: "full" as const, strict: options.strict ?? "auto" },
     most: MOST_TOOLS,
     descriptionLength: DESCRIPTION_LENGTH,
   };

@@ -18,7 +18,7 @@ export class ReactTools extends Toolbox {
 
   constructor(tools: readonly ToolInput[], options: ExportOptions = {}) {
     const most = Number.POSITIVE_INFINITY;
-    super(tools, { form: { kind: "full", strict: false }, most, descriptionLength: most }, options);
+    super(tools, { form: { kind: "full", strict: "off" }, most, descriptionLength: most }, options);
     const blocks = this.exported.map(({ name, description, schema }) =>
       [`Tool: ${name}`, ...(description === "" ? [] : [description]), `Arguments: ${JSON.stringify(schema)}`].join("\n"),
     );
