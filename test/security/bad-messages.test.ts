@@ -18,6 +18,7 @@ const METHODS = [
   ...["Register", "Renew", "Deregister", "GetStubs", "GetFullSchema", "BatchGetFullSchemas", "ListServers", "GetServer", "Watch"].map((m) => `/${SERVICE}/${m}`),
   `/${GATE}/FindTools`,
   `/${GATE}/GetModuleMap`,
+  ...["CreateToolset", "GetToolset", "UpdateToolset", "DeleteToolset"].map((m) => `/toolcrib.v1.ToolsetService/${m}`),
   ...["IsolateServer", "ResumeServer", "RefreshServer"].map((m) => `/${ADMIN}/${m}`),
 ];
 const UNARY = METHODS.filter((path) => !path.endsWith("/Watch"));
