@@ -3,6 +3,7 @@ import type { Logger } from "./catalogue/ports.js";
 import { QualityBook } from "./catalogue/quality/book.js";
 import type { Registry } from "./catalogue/registry.js";
 import { toolId } from "./domain/ids.js";
+import { ownStubOf } from "./domain/overlay.js";
 import { stubCodec } from "./store/codec/stub.js";
 
 export interface QualityParts {
@@ -16,7 +17,7 @@ export function assembleQuality({ registry, monotonic, logger }: QualityParts): 
     current: (namespace, id) => {
       for (const history of historiesOf(registry, namespace)) {
         const found = history.tool(namespace, id);
-        if (found) return stubCodec.decode(found.tool.stub);
+        if (found) return stubCodec.decode(ownStubOf(found.tool));
       }
       return undefined;
     },

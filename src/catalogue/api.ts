@@ -3,6 +3,8 @@ import type { Filter } from "../domain/filter.js";
 import type { Fault } from "../domain/fault.js";
 import type { Probing } from "../domain/health/probing.js";
 import type { Principal } from "../domain/identity.js";
+import type { ApproveInput } from "../domain/admission/overlay.js";
+import type { Overlay } from "../domain/overlay.js";
 import type { QualityWarning, WarningKind } from "../domain/quality/warning.js";
 import type { Position } from "../domain/revision.js";
 import type { Availability, ServerRecord, Tool, Transport } from "../domain/server.js";
@@ -264,6 +266,44 @@ export interface SchemaLoader {
   }): Promise<readonly SchemaResult[]>;
 }
 
+/** One overlay with what it does now. */
+export interface OverlayView {
+  readonly toolId: string;
+  readonly overlay: Overlay;
+  readonly version: string;
+  readonly state: "shown" | "trial" | "inactive";
+  /** For `inactive`, a sentence without its end. */
+  readonly why: string;
+}
+
+export interface ApproveOutput {
+  readonly position: Position;
+  /** Overlays that are new or other ones now. */
+  readonly changed: number;
+  readonly overlays: readonly OverlayView[];
+}
+
+export interface WithdrawInput {
+  /** Empty = default. */
+  readonly namespace: string;
+  readonly serverId: string;
+  /** Empty = all of the server's. */
+  readonly toolNames: readonly string[];
+}
+
+export interface WithdrawOutput {
+  /** Undefined where the server is not registered. */
+  readonly position: Position | undefined;
+  /** Whose overlay was taken away, in order. */
+  readonly toolNames: readonly string[];
+}
+
+export interface OverlaysOutput {
+  /** In tool_id order. */
+  readonly overlays: readonly OverlayView[];
+  readonly position: Position;
+}
+
 export interface LintQuery {
   /** Empty = default. */
   readonly namespace: string;
@@ -311,6 +351,12 @@ export interface RegistryApi {
   resume(name: ServerName, caller?: Principal): Promise<ResumeOutput>;
   /** Lists a server now. Throws SERVER_ISOLATED, and LOAD_FAILED with the cause. */
   refresh(name: ServerName, caller?: Principal): Promise<RefreshOutput>;
+  /** Lays other words over the labels of one server's tools, in one revision. */
+  approveOverlays(input: ApproveInput, caller?: Principal): Promise<ApproveOutput>;
+  /** Shows the registrant's own labels again. What is not there is passed over. */
+  withdrawOverlays(input: WithdrawInput, caller?: Principal): Promise<WithdrawOutput>;
+  /** Empty namespace = default; no server_ids = all that are registered. */
+  overlays(q: { readonly namespace: string; readonly serverIds: readonly string[] }): Promise<OverlaysOutput>;
   stubs(query: StubsQuery): Promise<StubsPage>;
   servers(q: { namespace: string; pageSize: number; pageToken: string; minRevision: string }): Promise<ServersPage>;
   server(q: { namespace: string; serverId: string; minRevision: string }): Promise<ServerRead>;

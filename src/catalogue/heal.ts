@@ -1,4 +1,5 @@
 import type { Instance, ServerRecord } from "../domain/server.js";
+import { overlaysIn, Shelf } from "./overlays/shelf.js";
 import type { Fold } from "./partition.js";
 import type { Logger } from "./ports.js";
 import type { Decision, Writes } from "./writes.js";
@@ -64,6 +65,7 @@ async function restore(writes: Writes, namespace: string, record: ServerRecord):
     if (!next) return { kind: "keep", value: false };
     return { kind: "commit", step: { cause: "register", next, leases: [] }, value: true };
   });
+  if (overlaysIn(record).length > 0) await new Shelf(writes, namespace, serverId).readWhole();
   return result.kind === "committed";
 }
 

@@ -88,7 +88,7 @@ function written(result: WriteResult<ServerRecord>): ServerWrite {
 }
 
 /** Absent may only mean that this replica has not folded it yet. */
-async function seeServer(writes: Writes, namespace: string, serverId: string): Promise<void> {
+export async function seeServer(writes: Writes, namespace: string, serverId: string): Promise<void> {
   if (!writes.partition.live().history.server(namespace, serverId)) await writes.partition.catchUp();
 }
 
@@ -98,7 +98,7 @@ function recordOf(writes: Writes, namespace: string, serverId: string): ServerRe
 }
 
 /** What a broken log lost is still listed until it is back, so it is not said to be absent. */
-function present(writes: Writes, namespace: string, serverId: string, record: ServerRecord | undefined): ServerRecord {
+export function present(writes: Writes, namespace: string, serverId: string, record: ServerRecord | undefined): ServerRecord {
   if (record) return record;
   const { state } = writes.partition;
   if (state.kind !== "growing" || !state.old.history.server(namespace, serverId)) throw notFound("server", serverId);

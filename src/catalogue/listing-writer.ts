@@ -1,6 +1,9 @@
+import { bareTool } from "../domain/overlay.js";
 import { BREAKER_CLOSED, type ServerRecord, type Tool } from "../domain/server.js";
 import type { ConditionPublisher } from "./conditions.js";
 import type { Deps } from "./deps.js";
+import { withOverlays } from "./overlays/lay.js";
+import { Shelf } from "./overlays/shelf.js";
 import type { Blob } from "./ports.js";
 import { withKnown } from "./register/known.js";
 import { listedSet } from "./register/listed.js";
@@ -23,7 +26,7 @@ export class CatalogueListingWriter implements ListingWriter {
     const set = listedSet(serverId, known?.header.tags ?? [], listing, this.deps.stubs);
     await this.#keepDefinitions(writes, namespace, known, set.blobs);
     return outcomeOf(
-      await writes.write(namespace, serverId, (record): Decision<ListingOutcome> => {
+      await writes.write(namespace, serverId, async (record): Promise<Decision<ListingOutcome>> => {
         if (record?.header.source !== "introspected") return keep("gone");
         if (record.revision !== basedOn) return keep("conflict");
         const header = {
@@ -35,7 +38,7 @@ export class CatalogueListingWriter implements ListingWriter {
           protocolVersion: listing.protocolVersion,
           listedAtMs: listing.receivedAtMs,
         };
-        const tools = withKnown(record, set.tools, this.deps.stubs);
+        const tools = await this.#overlaid(writes, record, withKnown(record, set.tools, this.deps.stubs));
         if (sameListing(record, header, tools)) return keep("unchanged");
         return {
           kind: "commit",
@@ -58,11 +61,13 @@ export class CatalogueListingWriter implements ListingWriter {
       listing.tools.map((t) => ({ digest: t.digest, bytes: t.definition, fetchedAtMs: listing.receivedAtMs })),
     );
     return outcomeOf(
-      await writes.write(namespace, serverId, (now): Decision<ListingOutcome> => {
+      await writes.write(namespace, serverId, async (now): Promise<Decision<ListingOutcome>> => {
         if (now?.header.source !== "declared") return keep("gone");
         if (now.revision !== basedOn) return keep("conflict");
-        const tools = now.tools.map((tool) => this.#learned(tool, listed));
-        if (tools.every((tool, i) => tool === now.tools[i])) return keep("unchanged");
+        const bare = now.tools.map(bareTool);
+        const learned = bare.map((tool) => this.#learned(tool, listed));
+        if (learned.every((tool, i) => tool === bare[i])) return keep("unchanged");
+        const tools = await this.#overlaid(writes, now, learned);
         return {
           kind: "commit",
           step: { cause: "learned", next: { header: now.header, tools }, leases: [] },
@@ -78,6 +83,11 @@ export class CatalogueListingWriter implements ListingWriter {
 
   health(namespace: string, serverId: string, seen: SeenHealth): void {
     this.conditions.publish(namespace, serverId, { health: seen });
+  }
+
+  #overlaid(writes: Writes, record: ServerRecord, tools: readonly Tool[]): Promise<readonly Tool[]> {
+    const { namespace, serverId } = record.header;
+    return withOverlays(record, tools, this.deps.stubs, () => new Shelf(writes, namespace, serverId).readWhole());
   }
 
   /** Fills in what the registrant did not say: the digest and the size, never its words. */

@@ -2,6 +2,7 @@
 import type { Change } from "../domain/change.js";
 import type { Position } from "../domain/revision.js";
 import type { RelistCause } from "../domain/fault.js";
+import type { Overlay } from "../domain/overlay.js";
 import type { Availability, ServerRecord, Tool } from "../domain/server.js";
 import type { StubFields } from "../domain/stub.js";
 
@@ -191,6 +192,12 @@ export interface Random {
   id(): string;
 }
 
+/** Turns the overlays of one server into the bytes of a note and back. */
+export interface OverlayCodec {
+  encodeShelf(overlays: readonly Overlay[]): Uint8Array;
+  decodeShelf(bytes: Uint8Array): readonly Overlay[];
+}
+
 /** Turns labels into their stored bytes and back. Implemented beside the stores, with protobuf. */
 export interface StubCodec {
   /** Encodes a label without availability, with tool_id and estimated tokens filled in. */
@@ -201,6 +208,7 @@ export interface StubCodec {
    * concatenation of its frames.
    */
   frame(tool: Tool, availability: Availability): Uint8Array;
+  readonly overlays: OverlayCodec;
 }
 
 /** A logger that takes structured fields. pino fits. */

@@ -1,6 +1,7 @@
 import { Fault, invalidRequest, type Violation } from "../domain/fault.js";
 import { checkIsolation, checkServerName } from "../domain/admission/isolation.js";
 import { nameViolations } from "../domain/admission/names.js";
+import { type ApproveInput, checkApproval } from "../domain/admission/overlay.js";
 import { checkRegister } from "../domain/admission/register.js";
 import { EVERYBODY, type Principal } from "../domain/identity.js";
 import { DEFAULT_NAMESPACE } from "../domain/ids.js";
@@ -16,6 +17,7 @@ import type {
   WatchCodec,
   WatchInput,
   WatchSink,
+  WithdrawInput,
 } from "./api.js";
 import { startBackground } from "./background.js";
 import { ConditionPublisher } from "./conditions.js";
@@ -25,6 +27,7 @@ import { healStanding } from "./heal.js";
 import { isolate, type Refresher, refresh, resume } from "./isolation.js";
 import { CatalogueListingWriter } from "./listing-writer.js";
 import type { RegistryObserver } from "./observer.js";
+import { approve, listOverlays, withdraw } from "./overlays/overlays.js";
 import { Partition } from "./partition.js";
 import type { QualityBook } from "./quality/book.js";
 import { readLint } from "./quality/lint.js";
@@ -231,6 +234,31 @@ export class Registry implements RegistryApi {
     const facts = { namespace, server: serverId, by: caller.id, listed, changed };
     this.options.deps.logger.info(facts, "a server was listed because an operator asked");
     return output;
+  }
+
+  async approveOverlays(input: ApproveInput, caller: Principal = EVERYBODY) {
+    refuseAny(checkApproval(input));
+    const namespace = namespaceOf(input.namespace);
+    const { serverId, trial } = input;
+    const output = await approve(this.#part(namespace).writes, namespace, input, caller);
+    if (output.changed > 0)
+      this.options.deps.logger.info({ namespace, server: serverId, by: caller.id, tools: output.changed, trial }, "labels were overlaid");
+    return output;
+  }
+
+  async withdrawOverlays(input: WithdrawInput, caller: Principal = EVERYBODY) {
+    refuseAny(checkServerName(input.namespace, input.serverId));
+    const namespace = namespaceOf(input.namespace);
+    const { serverId, toolNames } = input;
+    const output = await withdraw(this.#part(namespace).writes, namespace, serverId, toolNames);
+    if (output.toolNames.length > 0)
+      this.options.deps.logger.info({ namespace, server: serverId, by: caller.id, tools: output.toolNames.length }, "overlays were withdrawn");
+    return output;
+  }
+
+  async overlays(q: Parameters<RegistryApi["overlays"]>[0]) {
+    const namespace = namespaceOf(q.namespace);
+    return listOverlays(this.#part(namespace).writes, namespace, q.serverIds);
   }
 
   get version(): number {

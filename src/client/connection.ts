@@ -110,6 +110,16 @@ export class RegistryConnection {
     return this.#unary("refreshServer", request, options);
   }
 
+  approveOverlays(request: Input<"approveOverlays">, options?: CallOptions): Promise<Output<"approveOverlays">> {
+    return this.#unary("approveOverlays", request, options);
+  }
+  withdrawOverlays(request: Input<"withdrawOverlays">, options?: CallOptions): Promise<Output<"withdrawOverlays">> {
+    return this.#unary("withdrawOverlays", request, options);
+  }
+  listOverlays(request: Input<"listOverlays">, options?: CallOptions): Promise<Output<"listOverlays">> {
+    return this.#unary("listOverlays", request, options);
+  }
+
   /** What `grpc.health.v1` says of the whole registry. */
   health(options?: CallOptions): Promise<MessageShape<typeof Health.method.check.output>> {
     const { input, output } = Health.method.check;

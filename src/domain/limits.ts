@@ -94,6 +94,12 @@ export const LIMITS = {
   toolsetIdleMinMs: 1_000,
   toolsetIdleMaxMs: 7 * 24 * 3_600_000,
   toolsetIdleDefaultMs: 3_600_000,
+  /** Overlays of one approval: each is a label of a few hundred bytes. */
+  overlaysAtOnce: 1_000,
+  /** All overlays kept of one server in bytes: one note. */
+  overlayShelfBytes: 4 * 1024 * 1024,
+  /** What an operator approved is kept until it is withdrawn; notes need an end, and nobody waits for this one. */
+  overlayKeepMs: 10 * 365 * 24 * 3_600_000,
   /** Tools that LintTools answers, and the default: a screen of them. */
   lintTools: 1_000,
   lintToolsDefault: 20,

@@ -90,6 +90,9 @@ export function plainApi(watches: Watching[]): RegistryApi {
     server: noServer,
     lint: async () => ({ tools: [], counts: new Map(), all: 0, warned: 0, unknown: 0, position: POSITION, stale: false }),
     isolate: noServer,
+    approveOverlays: noServer,
+    withdrawOverlays: async () => ({ position: undefined, toolNames: [] }),
+    overlays: async () => ({ overlays: [], position: POSITION }),
     resume: noServer,
     refresh: noServer,
     schema: async ({ key }) => ({

@@ -1,15 +1,16 @@
+import { bareTool } from "../../domain/overlay.js";
 import type { ServerRecord, Tool } from "../../domain/server.js";
 import type { StubFields } from "../../domain/stub.js";
 import type { StubCodec } from "../ports.js";
 
 /**
- * The tools with what the catalogue knows of them already. A digest that the registrant did not give was learned from a
+ * The tools, as their registrant labels them, with what the catalogue knows of them already. A digest that the registrant did not give was learned from a
  * load: it stays while what the registrant says about the tool stays, and is forgotten with the first change of its label.
  * The size belongs to the bytes kept under a digest, which are the first ones seen (P10), so it stays with the digest.
  */
 export function withKnown(record: ServerRecord | undefined, tools: readonly Tool[], stubs: StubCodec): readonly Tool[] {
   if (!record) return tools;
-  const known = new Map(record.tools.map((t) => [t.name, t]));
+  const known = new Map(record.tools.map((t) => [t.name, bareTool(t)]));
   return tools.map((tool) => {
     const before = known.get(tool.name);
     if (!before || before.digest === "") return tool;

@@ -7,6 +7,8 @@ import { namespaceFull, type Quotas } from "../../domain/quotas.js";
 import { BREAKER_CLOSED, etagOf, type Instance, type ServerRecord, type Tool } from "../../domain/server.js";
 import type { LeaseGrant, RegisterInput, RegisterOutput, ToolOutcome } from "../api.js";
 import type { Deps } from "../deps.js";
+import { withOverlays } from "../overlays/lay.js";
+import { Shelf } from "../overlays/shelf.js";
 import type { LeaseEffect } from "../ports.js";
 import type { Decision, WriteResult, Writes } from "../writes.js";
 import { sortedSet } from "../../domain/filter.js";
@@ -40,7 +42,7 @@ export async function register(
   const offer = await prepareOffer(deps, namespace, input, known);
   // Asked before the definitions are kept, so that what is refused leaves nothing behind; and again when it is decided.
   requireRoom(writes, quotas, namespace, known, offer.tools(known));
-  if (input.validateOnly) return { outcome: "validated", output: preview(writes, offer, known) };
+  if (input.validateOnly) return { outcome: "validated", output: await preview(writes, namespace, input.serverId, offer, known) };
   if (offer.blobs.length > 0) {
     await partition.deps.store.blobs.put(namespace, offer.blobs);
     deps.onDefinitions(namespace, offer.blobs);
@@ -148,7 +150,7 @@ async function step(
 ): Promise<Decision<Registered>> {
   const { partition } = writes;
   const nowMs = partition.deps.clock.now();
-  const tools = offer.tools(record);
+  const tools = await overlaid(writes, namespace, input.serverId, offer, record);
   const part = offer.header(record, nowMs);
   const candidate = nextInstance(input, known, known?.leaseId ?? "", part.setDigest, nowMs);
   const outcomes = offer.outcomes(record, tools);
@@ -175,6 +177,12 @@ async function step(
     step: { cause: "register", next: { header, tools }, leases: leaseEffects(namespace, input, instance, known) },
     value: { record: undefined, instance, tools: outcomes, pending: header.pending },
   };
+}
+
+/** What operators approved for its tools outlives a server that left and came back. */
+function overlaid(writes: Writes, namespace: string, serverId: string, offer: PreparedOffer, record: ServerRecord | undefined) {
+  const shelf = new Shelf(writes, namespace, serverId);
+  return withOverlays(record, offer.tools(record), writes.partition.deps.stubs, () => shelf.readWhole());
 }
 
 /** After a broken chain the replicas that remember it keep an isolated server isolated, though its record is gone. */
@@ -248,13 +256,19 @@ function grant(writes: Writes, { leaseId, ttlMs }: Instance): LeaseGrant | undef
 }
 
 /** What a Register would do; commits nothing and grants nothing. */
-function preview(writes: Writes, offer: PreparedOffer, record: ServerRecord | undefined): RegisterOutput {
+async function preview(
+  writes: Writes,
+  namespace: string,
+  serverId: string,
+  offer: PreparedOffer,
+  record: ServerRecord | undefined,
+): Promise<RegisterOutput> {
   const part = offer.header(record, writes.partition.deps.clock.now());
   return {
     position: writes.partition.live().history.head,
     setDigest: part.setDigest,
     lease: undefined,
-    tools: offer.outcomes(record, offer.tools(record)),
+    tools: offer.outcomes(record, await overlaid(writes, namespace, serverId, offer, record)),
     etag: etagOf(record),
     pending: part.pending,
   };

@@ -1,4 +1,4 @@
-import type { Change, ToolChange } from "../../domain/change.js";
+import { type Change, sameListed, type ToolChange } from "../../domain/change.js";
 import { type Filter, matchesAvailability, matchesServer, matchesTool } from "../../domain/filter.js";
 import { compareText } from "../../domain/ids.js";
 import type { Availability, Tool } from "../../domain/server.js";
@@ -55,6 +55,7 @@ function toolEvent(
   const before = seen(filter, tool.before, availabilityBefore);
   const after = seen(filter, tool.after, availabilityAfter);
   if (!before && !after) return undefined;
+  if (before && after && before !== after && sameListed(before, after)) return undefined;
   return {
     type: typeOf(change, before, after),
     serverId: change.serverId,

@@ -73,8 +73,8 @@ function compare(label: DeclaredLabel, definition: Definition, field: string, re
     );
 }
 
-/** A name may be left out where a definition names the tool. */
-function judgeLabel(label: DeclaredLabel, hasDefinition: boolean, field: string, reasons: ReasonList): void {
+/** A name may be left out where a definition names the tool. Each reason begins with its field. */
+export function judgeLabel(label: DeclaredLabel, hasDefinition: boolean, field: string, reasons: ReasonList): void {
   const each = (part: string, found: readonly string[]): void => {
     for (const reason of found) reasons.add(`${field}.${part} ${reason}`);
   };

@@ -95,6 +95,21 @@ export class GuardedApi implements Api {
     return this.api.refresh(name, this.caller);
   }
 
+  async approveOverlays(input: Args<"approveOverlays">[0]): Promise<Awaited<Result<"approveOverlays">>> {
+    this.require("operate", nameOf(input.namespace), input.serverId, "overlay labels of");
+    return this.api.approveOverlays(input, this.caller);
+  }
+
+  async withdrawOverlays(input: Args<"withdrawOverlays">[0]): Promise<Awaited<Result<"withdrawOverlays">>> {
+    this.require("operate", nameOf(input.namespace), input.serverId, "overlay labels of");
+    return this.api.withdrawOverlays(input, this.caller);
+  }
+
+  async overlays(query: Args<"overlays">[0]): Promise<Awaited<Result<"overlays">>> {
+    this.require("operate", nameOf(query.namespace), undefined, "see the overlays of");
+    return this.api.overlays(query);
+  }
+
   stubs(query: Args<"stubs">[0]): Result<"stubs"> {
     return this.api.stubs({ ...query, filter: this.seen(query.filter) });
   }

@@ -4,10 +4,14 @@ import type { RegistryApi, ServerWrite } from "../../catalogue/api.js";
 import { formatRevision } from "../../domain/revision.js";
 import {
   AdminService,
+  ApproveOverlaysResponseSchema,
   IsolateServerResponseSchema,
+  ListOverlaysResponseSchema,
   RefreshServerResponseSchema,
   ResumeServerResponseSchema,
+  WithdrawOverlaysResponseSchema,
 } from "../../gen/toolcrib/v1/admin_service_pb.js";
+import { fromOverlay, toApproveInput, toOverlaysQuery, toWithdrawInput } from "../translate/overlay.js";
 import { fromRecord } from "../translate/server.js";
 import { type UnaryMethod, encode, method } from "./method.js";
 
@@ -30,8 +34,33 @@ const refreshServer = method(rpc.refreshServer, async (api, { namespace, serverI
   return encode(RefreshServerResponseSchema, create(RefreshServerResponseSchema, body));
 });
 
+const approveOverlays = method(rpc.approveOverlays, async (api, request) => {
+  const { position, changed, overlays } = await api.approveOverlays(toApproveInput(request));
+  const body = { revision: formatRevision(position), changed, overlays: overlays.map(fromOverlay) };
+  return encode(ApproveOverlaysResponseSchema, create(ApproveOverlaysResponseSchema, body));
+});
+
+const withdrawOverlays = method(rpc.withdrawOverlays, async (api, request) => {
+  const { position, toolNames } = await api.withdrawOverlays(toWithdrawInput(request));
+  const body = { revision: position ? formatRevision(position) : "", toolNames: [...toolNames] };
+  return encode(WithdrawOverlaysResponseSchema, create(WithdrawOverlaysResponseSchema, body));
+});
+
+const listOverlays = method(rpc.listOverlays, async (api, request) => {
+  const { overlays, position } = await api.overlays(toOverlaysQuery(request));
+  const body = { overlays: overlays.map(fromOverlay), revision: formatRevision(position) };
+  return encode(ListOverlaysResponseSchema, create(ListOverlaysResponseSchema, body));
+});
+
 function shown({ server, position }: ServerWrite, api: RegistryApi) {
   return { server: fromRecord(server, position, api), revision: formatRevision(position) };
 }
 
-export const ADMIN: readonly UnaryMethod[] = [isolateServer, resumeServer, refreshServer];
+export const ADMIN: readonly UnaryMethod[] = [
+  isolateServer,
+  resumeServer,
+  refreshServer,
+  approveOverlays,
+  withdrawOverlays,
+  listOverlays,
+];

@@ -23,6 +23,7 @@ const CAUSE = {
   learned: 6,
   isolate: 7,
   resume: 8,
+  overlay: 9,
 } as const satisfies Record<Cause, number>;
 const TRANSPORT = { "streamable-http": 1, "http-sse": 2 } as const satisfies Record<Transport, number>;
 

@@ -30,6 +30,7 @@ import type {
 import type { Tool as WireTool } from "../../gen/toolcrib/storage/v1/storage_pb.js";
 import { BreakerSchema, ChangeSchema, HeaderSchema, InstanceSchema, RecordSchema, ToolSchema } from "../../gen/toolcrib/storage/v1/storage_pb.js";
 import * as enums from "./enums.js";
+import { laidOf, wireLaid } from "./overlay.js";
 import { stubFacts } from "./stub.js";
 
 const FORMAT = 1;
@@ -127,14 +128,16 @@ function withBeyond<D extends DescMessage>(
   return beyond ? mergeFromBinary(desc, message, beyond) : message;
 }
 
-function wireTool({ name, stub, digestDeclared, beyond }: Tool): WireTool {
-  return withBeyond(ToolSchema, { name, stub: stub as Uint8Array<ArrayBuffer>, digestDeclared }, beyond);
+function wireTool({ name, stub, digestDeclared, overlay, beyond }: Tool): WireTool {
+  const known: MessageInitShape<typeof ToolSchema> = { name, stub: stub as Uint8Array<ArrayBuffer>, digestDeclared };
+  return withBeyond(ToolSchema, overlay ? { ...known, overlay: wireLaid(overlay) } : known, beyond);
 }
 
 function toolOf(wire: WireTool): Tool {
   const { tags, digest } = stubFacts(wire.stub);
-  const { name, stub, digestDeclared } = wire;
-  return { name, stub, tags, digest, digestDeclared, ...beyondOf(ToolSchema, wire, undefined) };
+  const { name, stub, digestDeclared, overlay } = wire;
+  const tool = { name, stub, tags, digest, digestDeclared, ...beyondOf(ToolSchema, wire, undefined) };
+  return overlay ? { ...tool, overlay: laidOf(overlay, name, stub) } : tool;
 }
 
 function wireHeader(header: ServerHeader): Header {

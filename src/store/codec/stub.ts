@@ -10,6 +10,7 @@ import { estimatedTokens } from "../../domain/stub.js";
 import type { AnnotationHints as WireHints, Precondition as WirePrecondition } from "../../gen/toolcrib/v1/stub_pb.js";
 import { AnnotationHintsSchema, StubSchema } from "../../gen/toolcrib/v1/stub_pb.js";
 import { availabilityNumber } from "./enums.js";
+import { overlayCodec } from "./overlay.js";
 
 /** Field numbers of `toolcrib.v1.Stub` that are read or written without decoding the rest. */
 const TAGS_FIELD = 6;
@@ -20,7 +21,7 @@ const STUBS_TAG = (1 << 3) | WireType.LengthDelimited;
 /** The availability field appended to a stub: a tag and a value, one byte each. */
 const AVAILABILITY_BYTES = 2;
 
-export const stubCodec: StubCodec = { encode, decode, frame };
+export const stubCodec: StubCodec = { encode, decode, frame, overlays: overlayCodec };
 
 function encode(stub: StubFields, digestDeclared: boolean): Tool {
   const message = create(StubSchema, {
