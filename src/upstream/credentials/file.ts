@@ -81,7 +81,7 @@ export function readCredentials(content: Buffer, env: Env, folder: string): Pars
 
 /** A header, in lower case, that may hold a credential. */
 export function isFreeHeader(name: string): boolean {
-  return TOKEN.test(name) && !ITS_OWN.test(name);
+  return TOKEN.test(name) && name === name.toLowerCase() && !ITS_OWN.test(name);
 }
 
 /** What is wrong with a value; it is not repeated. */
