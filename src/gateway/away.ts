@@ -2,12 +2,12 @@
 import { RegistryError } from "../client/index.js";
 
 /** The registry, or its store, cannot be asked now; it may be in a moment. */
-export function isAway(error: unknown): error is RegistryError {
+export function isAway(error: unknown): boolean {
   return error instanceof RegistryError && (error.code === "UNAVAILABLE" || error.code === "DEADLINE_EXCEEDED");
 }
 
 /** The registry does not know the caller, or wants a token of it. */
-export function isUnknownCaller(error: unknown): error is RegistryError {
+export function isUnknownCaller(error: unknown): boolean {
   return error instanceof RegistryError && error.code === "UNAUTHENTICATED";
 }
 

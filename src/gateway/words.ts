@@ -10,6 +10,9 @@ export interface Caller {
   readonly upstream: CallerCredential | undefined;
 }
 
+/** The gateway itself. */
+export const GATEWAY: Caller = { token: undefined, upstream: undefined };
+
 /** `dynamic`: the list holds what was loaded. `stable`: the list never changes, and everything goes through it. */
 export type Mode = "dynamic" | "stable";
 
@@ -33,6 +36,10 @@ export const FACTS = {
   mode: "mode",
   /** What was last looked for: outcomes of calls are remembered for it. */
   intent: "intent",
+  /** Tools that were called with success, the latest first, with spaces between them. */
+  recent: "recent",
+  /** The least severe log line that the client wants of servers. */
+  log: "mcp.log",
 } as const;
 
 /** What is known of a registered tool. */

@@ -1,0 +1,101 @@
+/** The parts of a gateway that HTTP and stdio share: the followed catalogue, the faces, and what they ask. */
+import { createFollower, RegistryConnection, type Target } from "../client/index.js";
+import type { EgressPolicy } from "../domain/admission/egress.js";
+import type { Clock, Credentials } from "../upstream/caller.js";
+import { Calling } from "./calling.js";
+import { Catalogue } from "./catalogue.js";
+import { Definitions, isDefinition } from "./definitions.js";
+import { DynamicFace } from "./dynamic.js";
+import type { Face } from "./face.js";
+import type { CallerCredentialRule } from "./forward/api.js";
+import { createForwarder } from "./forward/forwarder.js";
+import { ModuleMap } from "./module-map.js";
+import { Outcomes } from "./outcomes.js";
+import type { Era } from "./presented.js";
+import { RegistryLink } from "./registry.js";
+import { StableFace } from "./stable.js";
+import { Finding } from "./tools/finding.js";
+import { Toolsets } from "./toolsets.js";
+import { GATEWAY, type Logger, type Mode } from "./words.js";
+
+export interface PartsOptions {
+  readonly target: Target;
+  readonly namespace: string;
+  /** tool_ids that everybody sees without looking for them. */
+  readonly always: readonly string[];
+  /** A toolset goes when nobody used it for so long, ms. */
+  readonly idleTtlMs: number;
+  readonly policy: EgressPolicy;
+  readonly credentials: Credentials | undefined;
+  readonly callerCredentials: readonly CallerCredentialRule[];
+  readonly log: Logger;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+export interface Parts {
+  readonly catalogue: Catalogue;
+  readonly map: ModuleMap;
+  readonly toolsets: Toolsets;
+  readonly faces: Readonly<Record<Era, Readonly<Record<Mode, Face>>>>;
+  /** Why it should get no requests; empty when it should. */
+  notReady(): string;
+  close(): Promise<void>;
+}
+
+/** Begins to follow at once; a registry that is away is waited for. Throws TargetError and AccessError. */
+export function assembleParts(options: PartsOptions): Parts {
+  const { target, namespace, always, idleTtlMs, log, version, clock, random, policy, credentials, callerCredentials } = options;
+  const nowMs = (): number => performance.now();
+  const connection = new RegistryConnection(target);
+  const registry = new RegistryLink(connection, namespace);
+  const follower = createFollower({ targets: [target], namespace });
+  follower.on("state", (state) => {
+    if (state.kind === "refused") log.error({ err: String(state.error) }, "the registry refuses this gateway");
+    else if (state.kind === "stale" || (state.kind === "connecting" && state.error)) log.warn({ why: "why" in state ? state.why : String(state.error) }, "the registry is away; what is known goes on working");
+    else if (state.kind === "live") log.info({}, "the catalogue is current");
+  });
+  const catalogue = new Catalogue(follower);
+  const definitions = new Definitions(registry, catalogue);
+  const forwarder = createForwarder({
+    clock,
+    logger: log,
+    version,
+    policy,
+    registry: connection,
+    credentials,
+    callerCredentials,
+    random,
+    definition: async (_namespace, toolId) => {
+      const loaded = (await definitions.load(GATEWAY, [toolId])).get(toolId);
+      return isDefinition(loaded) ? { digest: loaded.digest, bytes: Buffer.from(loaded.text), freshness: loaded.freshness } : undefined;
+    },
+  });
+  const stopTelling = catalogue.onChange(({ events }) => {
+    for (const serverId of new Set(events.map((e) => e.serverId))) forwarder.changed(namespace, serverId);
+  });
+  const map = new ModuleMap(registry, nowMs, catalogue);
+  const toolsets = new Toolsets(registry, idleTtlMs, nowMs);
+  const finding = new Finding(registry, catalogue);
+  const outcomes = new Outcomes(registry, log, nowMs);
+  const facesOf = (era: Era): Readonly<Record<Mode, Face>> => {
+    const calling = new Calling(namespace, catalogue, forwarder, outcomes, era);
+    const shared = { catalogue, definitions, map, finding, calling, toolsets, always };
+    return { dynamic: new DynamicFace({ ...shared, era }), stable: new StableFace(shared) };
+  };
+  follower.start();
+  return {
+    catalogue,
+    map,
+    toolsets,
+    faces: { sessions: facesOf("sessions"), "2026-07-28": facesOf("2026-07-28") },
+    notReady: () => (catalogue.known ? "" : catalogue.stale),
+    close: async () => {
+      stopTelling();
+      await follower.stop();
+      await forwarder.close();
+      connection.close();
+    },
+  };
+}

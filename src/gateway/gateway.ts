@@ -1,0 +1,69 @@
+/** A gateway over HTTP: the registry's tools for clients that speak only MCP. */
+import { assembleParts, type PartsOptions } from "./assembly.js";
+import type { Identification } from "./http/caller.js";
+import type { Guarded } from "./http/guards.js";
+import { startHttpFace, type Tls } from "./http/server.js";
+import { Sessions } from "./http/sessions.js";
+import { Streams } from "./http/streams.js";
+import type { Mode } from "./words.js";
+
+export interface GatewayOptions extends PartsOptions {
+  readonly address: { readonly host: string; readonly port: number };
+  readonly tls: Tls | undefined;
+  readonly guarded: Guarded;
+  readonly identification: Identification;
+  /** Of sessions; 2026-07-28 is always stable. */
+  readonly mode: Mode | "auto";
+  /** Names that clients give themselves, in lower case, which get the stable mode where the mode is `auto`. */
+  readonly stableClients: readonly string[];
+  /** Streams that are open at once, of sessions and of subscriptions, each. */
+  readonly maxStreams: number;
+  /** How long a shutdown waits for calls under way, ms. */
+  readonly graceMs: number;
+}
+
+export interface Gateway {
+  readonly address: { readonly host: string; readonly port: number };
+  /** Open streams of sessions. */
+  readonly streams: number;
+  stop(): Promise<void>;
+}
+
+/** Rejects when the address cannot be listened on; nothing is left open then. */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { log, random, version, maxStreams } = options;
+  const parts = assembleParts(options);
+  const streams = new Streams({ ...parts, always: options.always, log, random }, maxStreams);
+  const identity = { name: "toolcrib", version };
+  const sessions = new Sessions({
+    faces: parts.faces.sessions,
+    toolsets: parts.toolsets,
+    streams,
+    identity,
+    mode: options.mode,
+    stableClients: options.stableClients,
+    onBug: (error) => log.error({ err: error }, "a session's request failed"),
+  });
+  const close = async (): Promise<void> => {
+    streams.close();
+    await parts.close();
+  };
+  try {
+    const { stable } = parts.faces["2026-07-28"];
+    const http = await startHttpFace({ ...options, sessions, stable, identity, notReady: parts.notReady });
+    return {
+      address: http.address,
+      get streams() {
+        return streams.size;
+      },
+      stop: async () => {
+        streams.close();
+        await http.close();
+        await close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
