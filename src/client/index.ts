@@ -19,6 +19,8 @@ export type { FindToolsResponse, RankedTool, WithheldTool } from "../gen/toolcri
 export { ErrorKind, Reason_Kind, SideEffect, WithheldTool_Cause } from "../gen/toolcrib/v1/gate_service_pb.js";
 export type { Stub } from "../gen/toolcrib/v1/stub_pb.js";
 export { Availability } from "../gen/toolcrib/v1/stub_pb.js";
+export type { GetOptions, NewToolset, Toolset, ToolsetChange, Toolsets, ToolsetsOptions, UpdateOptions } from "./toolsets.js";
+export { openToolsets } from "./toolsets.js";
 export type { RandomSource, Timers } from "./timers.js";
 export type { AgentOptions, MapOptions, ModuleMap } from "./connect.js";
 export { Agent, connect } from "./connect.js";

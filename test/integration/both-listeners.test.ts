@@ -9,6 +9,7 @@ import { type ErrorReasonName, STATUS_OF } from "../../src/domain/reasons.js";
 import { AdminService } from "../../src/gen/toolcrib/v1/admin_service_pb.js";
 import { GateService } from "../../src/gen/toolcrib/v1/gate_service_pb.js";
 import { RegistryService } from "../../src/gen/toolcrib/v1/registry_service_pb.js";
+import { ToolsetService } from "../../src/gen/toolcrib/v1/toolset_service_pb.js";
 import { type ReadError, type Rig, callRaw, failing, startRig } from "./grpc-support.js";
 import { ALL_WAYS, type HttpRig, failingHttp, startHttpRig } from "./http-support.js";
 
@@ -171,7 +172,14 @@ const GATE: Case[] = [
   { what: "a map of one token", method: "getModuleMap", request: { tokenBudget: 1, namespace: "NO" }, expected: invalid },
 ];
 
-const METHODS = { ...RegistryService.method, ...GateService.method, ...AdminService.method };
+const TOOLSETS: Case[] = [
+  { what: "a toolset of what are no tools", method: "createToolset", request: { namespace: "NO", toolIds: ["x"], facts: { "A B": "" } }, expected: invalid },
+  { what: "a change that says too much", method: "updateToolset", request: { tools: { toolIds: ["x"] }, etag: "e".repeat(513) }, expected: invalid },
+  { what: "a toolset that is not there", method: "getToolset", request: { handle: "ts-" }, expected: { code: "NOT_FOUND", reason: "NOT_FOUND" } },
+  { what: "a toolset without a handle", method: "deleteToolset", request: {}, expected: invalid },
+];
+
+const METHODS = { ...RegistryService.method, ...GateService.method, ...ToolsetService.method, ...AdminService.method };
 const methodOf = (name: string): DescMethodUnary => METHODS[name as "renew"];
 
 type Outcome = Omit<ReadError, "detailBytes">;
@@ -189,14 +197,19 @@ async function overGrpc({ method, request, headers = {} }: Case, grpc: Rig): Pro
 }
 
 describe("an error is the same over gRPC and in every way over HTTP", () => {
-  it.each([...REASONS, ...REQUESTS, ...GATE, ...ADMIN])("$what", async (one) => {
+  it.each([...REASONS, ...REQUESTS, ...GATE, ...TOOLSETS, ...ADMIN])("$what", async (one) => {
     rigs = { grpc: await startRig(one.api, one.options), http: await startHttpRig(one.api, one.options) };
     const { grpc, http } = rigs;
     const expected = await overGrpc(one, grpc);
     expect(expected).toMatchObject({ ...one.expected, domain: "toolcrib" });
     for (const way of ALL_WAYS) {
       const { parent } = methodOf(one.method);
-      const service = parent === AdminService ? http.admin(way) : parent === GateService ? http.gate(way) : http.client(way);
+      const services = new Map<unknown, object>([
+        [AdminService, http.admin(way)],
+        [GateService, http.gate(way)],
+        [ToolsetService, http.toolsets(way)],
+      ]);
+      const service = services.get(parent) ?? http.client(way);
       const client = service as unknown as Record<string, (request: object, options: object) => Promise<unknown>>;
       const call = client[one.method]?.(one.request, { headers: one.headers ?? {} }) ?? Promise.reject(new Error(one.method));
       expect(await failingHttp(call), way).toEqual(expected);

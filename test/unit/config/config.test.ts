@@ -33,6 +33,8 @@ describe("loadConfig", () => {
       maxWatchersPerPrincipal: 1_000,
       maxServers: 10_000,
       maxTools: 200_000,
+      maxToolsets: 50_000,
+      maxToolsetsPerPrincipal: 20_000,
       registerRate: 50,
       maxLateness: 200,
       probeInterval: 10_000,
