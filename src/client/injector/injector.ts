@@ -153,6 +153,7 @@ export class Injector {
     return {
       number,
       tools: step.tools,
+      inputs: step.tools.map(({ key, definition }) => ({ toolId: key, definition })),
       add: step.add,
       remove: step.remove.map((tool) => removed(tool, wanted, load, unavailable)),
       breakpoint: step.breakpoint,
@@ -183,7 +184,7 @@ export class Injector {
     const { scopes, filter } = this.#options;
     // Candidates beyond those asked for would use up a budget that is meant for these.
     const more = find.tokenBudget === undefined ? NEXT_BEST : 0;
-    const recentTools = this.#recent.map(({ toolId, success, turn }) => ({ toolId, success, turnsAgo: this.#turn - turn }));
+    const recentTools = this.#recent.map(({ toolId, success, turn }) => ({ toolId, success, turnsAgo: this.#turn + 1 - turn }));
     const question: FindOptions = {
       timeoutMs: FIND_MS,
       ...(scopes && { scopes }),

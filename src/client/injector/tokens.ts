@@ -26,9 +26,10 @@ const AS_TEXT = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<
  * divided by 4. The answer's `name` says which it is.
  */
 export async function gptTokenizer(encoding: GptEncoding = "o200k_base"): Promise<Tokenizer> {
+  // The peer may be missing, also where this is compiled.
+  const peer = `gpt-tokenizer/encoding/${encoding}`;
   try {
-    // The name is put together so that the peer may be missing where this is compiled.
-    const module = (await import(`gpt-tokenizer/encoding/${encoding}`)) as GptTokenizer;
+    const module = (await import(peer)) as GptTokenizer;
     return { name: encoding, count: (text) => module.countTokens(text, AS_TEXT) };
   } catch (error) {
     if (isMissing(error)) return BYTES_OVER_4;

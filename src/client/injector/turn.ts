@@ -6,6 +6,7 @@ import type { Load, LoadOptions, MissingTool, MissingWhy } from "../loader/load.
 import type { RegistryError } from "../registry-error.js";
 import type { Outcome, ReportOptions } from "../reporting.js";
 import type { TurnTokens } from "./ledger.js";
+import type { ToolDefinition } from "./material.js";
 import type { InjectedTool, PromptMode } from "./prompt.js";
 import type { Tokenizer } from "./tokens.js";
 
@@ -62,6 +63,8 @@ export interface Turn {
   readonly number: number;
   /** All tools of the prompt, in an order that does not change while they stay. */
   readonly tools: readonly InjectedTool[];
+  /** The same for `toolcrib/providers`, whose calls then come back with a `toolId` that is the key here. */
+  readonly inputs: readonly { readonly toolId: string; readonly definition: ToolDefinition }[];
   /** May be called from now on. */
   readonly add: readonly InjectedTool[];
   /** May not be called any more. In append mode they stay in `tools`. */
