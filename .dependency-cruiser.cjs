@@ -8,7 +8,7 @@ const ARROWS = {
   probe: ["catalogue", "domain"],
   store: ["catalogue", "schemas", "probe", "domain", "gen"],
   files: ["catalogue"],
-  upstream: ["catalogue", "schemas", "probe", "domain", "files"],
+  upstream: ["catalogue", "gate", "schemas", "probe", "domain", "files"],
   rpc: ["files", "catalogue", "gate", "schemas", "probe", "store", "upstream", "domain", "gen"],
   ops: ["catalogue", "gate", "schemas", "probe", "store", "upstream", "domain", "gen"],
   client: ["domain", "gen"],

@@ -58,8 +58,8 @@ export async function startReplica(config: Config, world: World): Promise<Replic
     const store = files && (await attempts.tryLater(() => openStoreOf(config, world, own, partitioned.resolve)));
     if (store) opened.push(store);
     if (!files || !store || attempts.failed) throw attempts.problems(files && SECOND_REGISTRY);
-    const { credentials, identity, tls } = files;
-    const core = assemble(config, world, store, policy, credentials);
+    const { identity, tls } = files;
+    const core = assemble(config, world, store, policy, files);
     const door = createDoor(core, identity);
     const problems = (): readonly string[] => notReady(core.registry, describeStore(config));
     const ops = await startOps({ address: config.opsAddress, ready: problems, metrics: core.metrics.registry, log, tls });

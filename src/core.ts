@@ -7,6 +7,7 @@ import type { Config } from "./config/setting.js";
 import type { EgressPolicy } from "./domain/admission/egress.js";
 import { LIMITS } from "./domain/limits.js";
 import { assembleGate } from "./gate-assembly.js";
+import { assembleMeaning, type EmbedderFiles } from "./meaning-assembly.js";
 import type { GateApi } from "./gate/api.js";
 import { levelsFrom } from "./domain/overload.js";
 import { type GaugeDeps } from "./ops/gauges.js";
@@ -44,6 +45,13 @@ export interface World {
   readonly env?: Env;
 }
 
+/** What the settings name outside of the store. */
+export interface Opened {
+  readonly credentials: Credentials;
+  /** Undefined where no embedder is set. */
+  readonly embedder?: EmbedderFiles | undefined;
+}
+
 export interface Core {
   readonly registry: Registry;
   readonly gate: GateApi;
@@ -59,7 +67,7 @@ export function assemble(
   world: World,
   store: Store,
   policy: EgressPolicy,
-  credentials: Credentials,
+  { credentials, embedder }: Opened,
 ): Core {
   const { clock, random, log: logger, version } = world;
   const metrics = createMetrics(version);
@@ -144,7 +152,9 @@ export function assemble(
   registry.useHealth(keeper.health, notices.of);
   follow(registry, keeper, intake, metrics);
   const quality = assembleQuality({ registry, monotonic: () => clock.monotonic(), logger });
-  const gate = assembleGate({ registry, clock, logger, metrics, onDefinition: (...known) => quality.learned(...known) });
+  const notesOf = (namespace: string) => storeOf(namespace).notes;
+  const meaning = embedder && assembleMeaning({ config, files: embedder, notesOf, clock, random, logger, metrics });
+  const gate = assembleGate({ registry, clock, logger, metrics, meaning, onDefinition: (...known) => quality.learned(...known) });
   const toolsets = new Toolsets({
     notesOf: (namespace) => storeOf(namespace).notes,
     clock,

@@ -4,6 +4,7 @@ import type { Fold, Partition } from "./catalogue/partition.js";
 import type { Registry } from "./catalogue/registry.js";
 import { splitToolId } from "./domain/ids.js";
 import type { ServerRecord } from "./domain/server.js";
+import type { MeaningArm } from "./gate/dense/meaning.js";
 import { Gate, type GateDeps } from "./gate/gate.js";
 import type { Cut, GateCatalogue, GateClock, ListedTool } from "./gate/ports.js";
 import type { Metrics } from "./ops/metrics.js";
@@ -16,10 +17,13 @@ export interface GateParts {
   readonly logger: Logger;
   readonly onDefinition?: GateDeps["onDefinition"];
   readonly metrics: Pick<Metrics, "finds" | "findDuration" | "findWithheld">;
+  /** Undefined where no embedder is set. */
+  readonly meaning?: MeaningArm | undefined;
 }
 
-export function assembleGate({ registry, clock, logger, metrics, onDefinition }: GateParts): Gate {
+export function assembleGate({ registry, clock, logger, metrics, onDefinition, meaning }: GateParts): Gate {
   const gate = new Gate({
+    meaning,
     ...(onDefinition && { onDefinition }),
     catalogue: catalogueOf(registry, logger),
     load: async (namespace, toolIds, view, deadlineMs) => {

@@ -2,6 +2,7 @@
 import type { Config } from "./config/setting.js";
 import type { World } from "./core.js";
 import type { EgressPolicy } from "./domain/admission/egress.js";
+import { type EmbedderFiles, openEmbedder } from "./meaning-assembly.js";
 import { Attempts, sentencesOf } from "./files/problems.js";
 import type { Authenticator } from "./rpc/identity/authenticator.js";
 import { openIdentity } from "./rpc/identity/open.js";
@@ -12,6 +13,8 @@ export interface OpenedFiles {
   readonly credentials: Credentials;
   readonly identity: Authenticator;
   readonly tls: Tls | undefined;
+  /** Undefined where no embedder is set. */
+  readonly embedder: EmbedderFiles | undefined;
   close(): void;
 }
 
@@ -27,12 +30,14 @@ export function openFiles(config: Config, world: World, policy: EgressPolicy): O
   );
   const identity = attempts.try(() => openIdentity(options, log, () => clock.now()));
   const tls = attempts.try(() => (cert === "" || key === "" ? undefined : openTls({ cert, key, clientCa }, log)));
+  const embedder = attempts.try(() => openEmbedder(config, policy, log, resolve));
   const close = (): void => {
+    embedder?.close();
     credentials?.close();
     identity?.close();
     tls?.close();
   };
-  if (credentials && identity && !attempts.failed) return { credentials, identity, tls, close };
+  if (credentials && identity && !attempts.failed) return { credentials, identity, tls, embedder, close };
   close();
   throw attempts.problems();
 }

@@ -79,7 +79,7 @@ function placeholder({ name, kind }: Setting): string {
     case "choices":
       return " <name,…>";
     case "integer":
-      return name.endsWith("Ms") ? " <milliseconds>" : " <number>";
+      return name.endsWith("Ms") || name === "embedderBudget" ? " <milliseconds>" : " <number>";
     case "switch":
       return "";
   }
@@ -194,6 +194,9 @@ const NEEDS: readonly (readonly [keyof Config, keyof Config])[] = [
   ["jwtJwks", "jwtAudience"],
   ["jwtIssuer", "jwtJwks"],
   ["jwtAudience", "jwtJwks"],
+  ["embedder", "embedderModel"],
+  ["embedderModel", "embedder"],
+  ["embedderKeyFile", "embedder"],
   ["redisCert", "redisKey"],
   ["redisKey", "redisCert"],
   ["tlsCert", "tlsKey"],

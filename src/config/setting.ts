@@ -79,6 +79,12 @@ export interface Config {
   readonly jwtAlgorithms: readonly string[];
   /** Path; empty = unset. */
   readonly upstreamCredentials: string;
+  /** Base URL, model and path of the key; empty = unset. */
+  readonly embedder: string;
+  readonly embedderModel: string;
+  readonly embedderKeyFile: string;
+  /** Ms that an answer waits for its vector. */
+  readonly embedderBudget: number;
 }
 
 /** A rule for text, and its words in an error message. */

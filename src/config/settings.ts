@@ -1,6 +1,7 @@
 /** Every setting of the registry, once: parsing, `--help` and the README's table are made from this table. */
 import type { Setting } from "./setting.js";
 import { BOUNDS } from "./settings/bounds.js";
+import { GATE } from "./settings/gate.js";
 import { IDENTITY } from "./settings/identity.js";
 import { LISTENERS, PROCESS } from "./settings/process.js";
 import { PROBES, UPSTREAM } from "./settings/servers.js";
@@ -13,6 +14,7 @@ export const SETTINGS: readonly Setting[] = [
   ...UPSTREAM,
   ...BOUNDS,
   ...PROBES,
+  ...GATE,
   ...PROCESS,
   ...IDENTITY,
 ];

@@ -11,7 +11,7 @@ export interface Ask {
   readonly intent: Intent;
   readonly nowMs: number;
   readonly memory?: IntentMemory;
-  readonly dense?: ReadonlyMap<string, number>;
+  readonly dense?: ReadonlyMap<string, number> | undefined;
   readonly accept?: (tool: IndexedTool) => boolean;
   /** Candidates wanted, at least; 100 if unsaid. */
   readonly pool?: number;

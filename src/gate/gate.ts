@@ -7,6 +7,7 @@ import type { StubFields } from "../domain/stub.js";
 import { price } from "./answer.js";
 import type { FindOutput, FindQuery, GateApi, MapOutput, MapQuery, OutcomeReport, WithheldCause } from "./api.js";
 import { candidatesFor } from "./candidates.js";
+import type { Alike, MeaningArm } from "./dense/meaning.js";
 import { DefinitionReader } from "./definition-reader.js";
 import { choose } from "./find.js";
 import { intentOf } from "./intent.js";
@@ -29,6 +30,8 @@ export interface GateDeps {
   readonly decode: DecodeStub;
   readonly clock: GateClock;
   readonly observer: GateObserver;
+  /** Undefined where no embedder is set. */
+  readonly meaning?: MeaningArm | undefined;
   readonly onError: (error: unknown, facts: { readonly namespace: string; readonly tool: string }) => void;
   /** Others who want to know the definitions that are read for the index. */
   readonly onDefinition?: (namespace: string, toolId: string, digest: string, definition: Uint8Array) => void;
@@ -84,8 +87,10 @@ export class Gate implements GateApi {
   }
 
   async find(query: FindQuery, deadlineMs: number | undefined): Promise<FindOutput> {
-    const { catalogue, load, clock, observer } = this.deps;
+    const { catalogue, load, clock, observer, meaning } = this.deps;
     const { namespace } = query.filter;
+    // First, because the catalogue that is answered from is to be the one of after this waiting.
+    const alike = (await meaning?.alike(namespace, query.intent, deadlineMs)) ?? NO_MEANING;
     const cut = await catalogue.at(namespace, query.minRevision);
     if (query.category !== "") moduleNamed(cut, query.category);
     const held = this.namespaces.get(namespace);
@@ -102,7 +107,9 @@ export class Gate implements GateApi {
       priority: NO_PRIORITY,
       related: NO_RELATED,
       rank: (accept, pool) =>
-        held ? candidatesFor(held.index, { intent, nowMs: clock.now(), accept, pool }) : { ranked: [], weak: true },
+        held
+          ? candidatesFor(held.index, { intent, nowMs: clock.now(), dense: alike.tools, accept, pool })
+          : { ranked: [], weak: true },
     });
     observer.found(choice.kept.length === 0 ? "none" : choice.weak ? "weak" : "good", clock.monotonic() - began);
     const { tools, withheld, tokens } = await price(query, choice.kept, load, deadlineMs);
@@ -116,7 +123,7 @@ export class Gate implements GateApi {
       catalogueTokens: held?.tokens ?? 0,
       catalogueTools: held?.tools ?? 0,
       bundles: [],
-      meaning: "none",
+      meaning: alike.meaning,
       position: cut.position,
       stale: cut.stale,
     };
@@ -136,7 +143,7 @@ export class Gate implements GateApi {
   }
 
   async stop(): Promise<void> {
-    await this.reader.stop();
+    await Promise.all([this.reader.stop(), this.deps.meaning?.stop()]);
   }
 
   /** The index of a replica that has just started may take a moment. */
@@ -152,7 +159,7 @@ export class Gate implements GateApi {
   private indexOf(namespace: string): NamespaceIndex {
     const known = this.namespaces.get(namespace);
     if (known) return known;
-    const { catalogue, clock, onError } = this.deps;
+    const { catalogue, clock, onError, meaning } = this.deps;
     const made: NamespaceIndex = new NamespaceIndex(namespace, {
       catalogue,
       clock,
@@ -160,6 +167,9 @@ export class Gate implements GateApi {
       onEmpty: () => {
         if (this.namespaces.get(namespace) === made) this.namespaces.delete(namespace);
       },
+      onDocument: (document) => meaning?.described(namespace, document),
+      onGone: (id) => meaning?.gone(namespace, id),
+      onRead: (has) => meaning?.retain(namespace, has),
       onUnread: (id, digest) => this.reader.want(namespace, id, digest),
       onError: (error, tool) => onError(error, { namespace, tool }),
     });
@@ -177,6 +187,8 @@ export class Gate implements GateApi {
     return label;
   }
 }
+
+const NO_MEANING: Alike = { meaning: "none", tools: undefined };
 
 /** Labels of candidates kept decoded: about a kilobyte each. */
 const LABELS = 4_096;

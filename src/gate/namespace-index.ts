@@ -17,6 +17,11 @@ export interface NamespaceIndexDeps {
   readonly onEmpty: () => void;
   /** Hears of each tool whose definition has a digest, and was not indexed yet. */
   readonly onUnread: (toolId: string, digest: string) => void;
+  /** Hears how each tool's label describes it from now on, and which went. */
+  readonly onDocument: (document: ToolDocument) => void;
+  readonly onGone: (toolId: string) => void;
+  /** The whole catalogue was read anew: only these tools are in it. */
+  readonly onRead: (has: (toolId: string) => boolean) => void;
   /** A tool could not be indexed: a bug, which must not keep the others out. */
   readonly onError: (error: unknown, toolId: string) => void;
 }
@@ -99,6 +104,7 @@ export class NamespaceIndex {
       this.costs = costs;
       this.tokens = [...costs.values()].reduce((sum, tokens) => sum + tokens, 0);
       for (const id of meanwhile) this.costAnew(id);
+      this.deps.onRead((id) => this.costs.has(id));
     }
   }
 
@@ -111,7 +117,9 @@ export class NamespaceIndex {
         this.services.set(listed.serverId, listed.service);
         costs.set(id, costOf(listed, label));
         this.unread(id, listed);
-        yield documentOf(label, listed.service);
+        const document = documentOf(label, listed.service);
+        this.deps.onDocument(document);
+        yield document;
       } catch (error) {
         this.deps.onError(error, id);
       }
@@ -136,8 +144,10 @@ export class NamespaceIndex {
     this.changed.delete(id);
     try {
       const listed = this.deps.catalogue.current(this.namespace, id);
-      if (!listed) this.index.remove(id);
-      else {
+      if (!listed) {
+        this.index.remove(id);
+        this.deps.onGone(id);
+      } else {
         this.put(id, listed);
         this.unread(id, listed);
       }
@@ -149,7 +159,10 @@ export class NamespaceIndex {
 
   private put(id: string, listed: ListedTool, definition?: Uint8Array): void {
     this.meanwhile?.add(id);
-    this.index.upsert(documentOf(this.deps.labelOf(listed), listed.service, definition));
+    const document = documentOf(this.deps.labelOf(listed), listed.service, definition);
+    this.index.upsert(document);
+    // What is told of is the label: a definition that is read later must not cost a second vector.
+    if (definition === undefined) this.deps.onDocument(document);
   }
 
   private unread(id: string, { tool }: ListedTool): void {

@@ -96,6 +96,7 @@ export function createMetrics(version: string) {
     finds: counter("find_answers_total", "Intents asked about, by how well the best tool fitted.", ["fit"]),
     findDuration: histogram("find_duration_seconds", "Time to choose the tools for an intent, without loading their schemas."),
     findWithheld: counter("find_withheld_total", "Tools that fitted an intent and were withheld, by cause.", ["cause"]),
+    embeddings: counter("embeddings_total", "Requests for vectors, by what they are of and what came of them.", ["what", "result"]),
     gateTools: gauge("gate_tools", "Tools that the gate can find."),
 
     toolsets: counter("toolset_happenings_total", "What happened to toolsets.", ["what"]),

@@ -23,7 +23,7 @@ const { config } = loaded;
 function startReplica(memory: MemoryStore) {
   const store = memory.attach();
   const world = { clock, random, log: silentLogger, version: "0.0.0" };
-  const core = assemble(config, world, store, localPolicy, NO_CREDENTIALS);
+  const core = assemble(config, world, store, localPolicy, { credentials: NO_CREDENTIALS });
   const { registry, metrics } = core;
   core.start();
   let stopping: Promise<void> | undefined;

@@ -54,6 +54,10 @@ describe("loadConfig", () => {
       jwtAudience: "",
       jwtAlgorithms: ["ES256", "RS256", "EdDSA"],
       upstreamCredentials: "",
+      embedder: "",
+      embedderModel: "",
+      embedderKeyFile: "",
+      embedderBudget: 150,
     });
     expect(Object.isFrozen(loaded.config)).toBe(true);
     expect(Object.isFrozen(loaded.config.grpcAddress)).toBe(true);
