@@ -17,6 +17,8 @@ export type SchemaChoice = "none" | "auto" | SchemaView;
 
 export interface FindQuery {
   readonly intent: string;
+  /** tool_ids that are wanted as if the intent named them, without any word of theirs. */
+  readonly named?: readonly string[];
   /** Earlier user turns, oldest first. */
   readonly history: readonly string[];
   readonly recent: readonly RecentTool[];

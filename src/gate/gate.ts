@@ -98,7 +98,7 @@ export class Gate implements GateApi {
     if (behind) await this.inTime(behind);
     const began = clock.monotonic();
     const topK = query.topK === 0 ? LIMITS.findToolsDefault : query.topK;
-    const intent = intentOf({ text: query.intent, history: query.history });
+    const intent = intentOf({ text: query.intent, history: query.history, named: query.named ?? [] });
     const choice = choose(query, intent, topK, {
       cut,
       labelOf: (listed) => this.labelOf(listed),

@@ -25,6 +25,8 @@ export interface IntentText {
   readonly text: string;
   /** Earlier user turns, oldest first. */
   readonly history?: readonly string[];
+  /** tool_ids that count as named, whatever the text says. */
+  readonly named?: readonly string[];
 }
 
 /** Code units of an intent that are read, and of all earlier turns together (the latest first). More is not an intent. */
@@ -44,7 +46,7 @@ const PAIR = 0.5;
 const AGAIN = 0.5;
 const AGAIN_MOST = 2;
 
-export function intentOf({ text, history = [] }: IntentText): Intent {
+export function intentOf({ text, history = [], named = [] }: IntentText): Intent {
   const terms = new Map<string, Counted>();
   const own = cut(text, INTENT_LENGTH);
   addTerms(own, 1, terms);
@@ -56,7 +58,7 @@ export function intentOf({ text, history = [] }: IntentText): Intent {
     addTerms(part, EARLIER, terms);
   }
   const kept = [...terms].slice(0, TERMS).map(([term, { once: _, ...counted }]) => ({ term, ...counted }));
-  return { terms: kept, names: namesIn(own) };
+  return { terms: kept, names: [...new Set([...named, ...namesIn(own)])].slice(0, NAMES) };
 }
 
 interface Counted {

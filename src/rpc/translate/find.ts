@@ -30,6 +30,7 @@ export function toFindQuery(request: FindToolsRequest): FindQuery {
     topK: within("top_k", request.topK, LIMITS.findTools, `0 for ${LIMITS.findToolsDefault}`, checks),
     tokenBudget: within("token_budget", request.tokenBudget, BUDGET_MOST, "0 for no bound", checks),
     schemas: toChoice(request.includeSchemas),
+    named: each("named_tools", request.namedTools, LIMITS.findTools, checks, (field, id) => checks.toolId(field, id)),
     minRevision: checks.token("min_revision", request.minRevision),
   };
   checks.done();
