@@ -12,7 +12,7 @@ import { callersOwn, type OwnCredential } from "./credentials/callers-own.js";
 import { type Credentials, NO_CREDENTIALS } from "./credentials/credentials.js";
 import { showing } from "./credentials/egress.js";
 import { createEgress, type Resolve } from "./egress.js";
-import { HttpFailure, place, rpcCode, rpcError } from "./failures.js";
+import { HttpFailure, place, rpcError } from "./failures.js";
 import type { RpcMessage, RpcResult } from "./messages.js";
 import { paramHeaders } from "./param-headers.js";
 import { StreamGone } from "./sse-channel.js";
@@ -118,9 +118,10 @@ export function createCaller(options: CallerOptions): Caller {
         return { kind: "result", result: await attempt(dial, call, sent, signal) };
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error;
-        // An error of a handshake is no answer to the call.
-        const answered = sent.value ? rpcError(error) : undefined;
-        return answered ? { kind: "rpc-error", ...answered } : { kind: "failed", error, sent: sent.value && !notTaken(error) };
+        const had = sent.value && !notTaken(error);
+        // An error of a handshake, or of a transport, is no answer to the call.
+        const answered = had ? rpcError(error) : undefined;
+        return answered ? { kind: "rpc-error", ...answered } : { kind: "failed", error, sent: had };
       } finally {
         release();
       }
@@ -159,19 +160,20 @@ function isLog({ value }: RpcMessage): boolean {
 }
 
 /** JSON-RPC codes by which a transport says that the request never came to a tool: session, headers, version. */
-const REFUSED_CODES: ReadonlySet<number> = new Set([-32001, -32020, -32022]);
-/** How servers without a session of that name, or of another era, answer; invalid parameters (-32602) are the tool's own word. */
-const VAGUE_CODES: ReadonlySet<number | undefined> = new Set([undefined, -32000, -32600, -32601]);
+const REFUSED_CODES: ReadonlySet<number | undefined> = new Set([-32001, -32020, -32022]);
+/** Codes that say little, so that the words decide: those of the SDKs, when a session is missing or a version is not spoken. */
+const VAGUE_CODES: ReadonlySet<number | undefined> = new Set([-32000, -32600, -32601]);
+const OF_THE_TRANSPORT = /session|initiali[sz]ed|protocol.version/i;
 
 /**
  * The session is gone, or its stream, or the era: the server refused the request before it was one. Only a status says so surely;
- * what comes with HTTP 200 is an answer to the call, whatever its code.
+ * what comes with HTTP 200 is an answer to the call, whatever its code, and a JSON-RPC error of a tool's own may come with any.
  */
 function notTaken(error: unknown): boolean {
   if (error instanceof StreamGone) return true;
   if (!(error instanceof HttpFailure) || (error.status !== 400 && error.status !== 404)) return false;
-  const code = rpcCode(error);
-  return VAGUE_CODES.has(code) || (code !== undefined && REFUSED_CODES.has(code));
+  if (!error.rpc || REFUSED_CODES.has(error.rpc.code)) return true;
+  return VAGUE_CODES.has(error.rpc.code) && OF_THE_TRANSPORT.test(error.rpc.message);
 }
 
 /** One session never serves two credentials, and never two callers who must not meet. */
