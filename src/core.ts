@@ -20,6 +20,7 @@ import { createKeeper, type Keeper } from "./probe/keeper.js";
 import { observerOf } from "./observer.js";
 import { createPanic } from "./probe/panic.js";
 import { createSlots } from "./probe/slots.js";
+import { assembleOutcomes } from "./outcomes-assembly.js";
 import { createWatchCodec } from "./rpc/watch-codec.js";
 import { createDefinitions } from "./schemas/definitions.js";
 import { createLister } from "./schemas/lister.js";
@@ -154,7 +155,8 @@ export function assemble(
   const quality = assembleQuality({ registry, monotonic: () => clock.monotonic(), logger });
   const notesOf = (namespace: string) => storeOf(namespace).notes;
   const meaning = embedder && assembleMeaning({ config, files: embedder, notesOf, clock, random, logger, metrics });
-  const gate = assembleGate({ registry, clock, logger, metrics, meaning, onDefinition: (...known) => quality.learned(...known) });
+  const outcomes = assembleOutcomes({ config, notesOf, clock, random, logger, metrics });
+  const gate = assembleGate({ registry, clock, logger, metrics, meaning, outcomes, onDefinition: (...known) => quality.learned(...known) });
   const toolsets = new Toolsets({
     notesOf: (namespace) => storeOf(namespace).notes,
     clock,
@@ -169,7 +171,7 @@ export function assemble(
     gate,
     toolsets,
     metrics,
-    kept: () => ({ ...keeper.counts(), memoryBytes: definitions.memoryBytes, findable: gate.tools, toMend: quality.counts() }),
+    kept: () => ({ ...keeper.counts(), memoryBytes: definitions.memoryBytes, findable: gate.tools, unsaved: outcomes?.unsaved ?? 0, collapsed: outcomes?.collapsed() ?? [], toMend: quality.counts() }),
     start() {
       registry.start();
       void warm({ loader, clock, logger }, config.warm, stopping.signal);

@@ -6,6 +6,7 @@ import { splitToolId } from "./domain/ids.js";
 import type { ServerRecord } from "./domain/server.js";
 import type { MeaningArm } from "./gate/dense/meaning.js";
 import { Gate, type GateDeps } from "./gate/gate.js";
+import type { Outcomes } from "./gate/outcomes/outcomes.js";
 import type { Cut, GateCatalogue, GateClock, ListedTool } from "./gate/ports.js";
 import type { Metrics } from "./ops/metrics.js";
 import { findByName } from "./schemas/find.js";
@@ -19,11 +20,14 @@ export interface GateParts {
   readonly metrics: Pick<Metrics, "finds" | "findDuration" | "findWithheld">;
   /** Undefined where no embedder is set. */
   readonly meaning?: MeaningArm | undefined;
+  /** Undefined where nothing is to be remembered. */
+  readonly outcomes?: Outcomes | undefined;
 }
 
-export function assembleGate({ registry, clock, logger, metrics, onDefinition, meaning }: GateParts): Gate {
+export function assembleGate({ registry, clock, logger, metrics, onDefinition, meaning, outcomes }: GateParts): Gate {
   const gate = new Gate({
     meaning,
+    outcomes,
     ...(onDefinition && { onDefinition }),
     catalogue: catalogueOf(registry, logger),
     load: async (namespace, toolIds, view, deadlineMs) => {

@@ -79,6 +79,10 @@ export interface Config {
   readonly jwtAlgorithms: readonly string[];
   /** Path; empty = unset. */
   readonly upstreamCredentials: string;
+  /** Whether outcomes that callers report are remembered, for how many days, and how many a caller may report per second. */
+  readonly memory: "on" | "off";
+  readonly memoryRetention: number;
+  readonly reportRate: number;
   /** Base URL, model and path of the key; empty = unset. */
   readonly embedder: string;
   readonly embedderModel: string;

@@ -3,6 +3,7 @@ import type { Setting } from "./setting.js";
 import { BOUNDS } from "./settings/bounds.js";
 import { GATE } from "./settings/gate.js";
 import { IDENTITY } from "./settings/identity.js";
+import { MEMORY } from "./settings/memory.js";
 import { LISTENERS, PROCESS } from "./settings/process.js";
 import { PROBES, UPSTREAM } from "./settings/servers.js";
 import { STORE } from "./settings/store.js";
@@ -14,6 +15,7 @@ export const SETTINGS: readonly Setting[] = [
   ...UPSTREAM,
   ...BOUNDS,
   ...PROBES,
+  ...MEMORY,
   ...GATE,
   ...PROCESS,
   ...IDENTITY,

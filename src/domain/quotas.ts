@@ -19,6 +19,9 @@ export const DEFAULT_QUOTAS: Quotas = Object.freeze({
   registersPerSecond: 50,
 });
 
+/** Outcomes that one caller may report per second, on one replica. */
+export const DEFAULT_REPORT_RATE = 100;
+
 /** How many toolsets may live at once, counted in the store. */
 export interface ToolsetQuotas {
   /** Of an identified principal in one namespace. Those that say nothing of themselves share only the namespace's. */

@@ -10,7 +10,7 @@ const POOL = 100;
 export interface Ask {
   readonly intent: Intent;
   readonly nowMs: number;
-  readonly memory?: IntentMemory;
+  readonly memory?: IntentMemory | undefined;
   readonly dense?: ReadonlyMap<string, number> | undefined;
   readonly accept?: (tool: IndexedTool) => boolean;
   /** Candidates wanted, at least; 100 if unsaid. */

@@ -14,7 +14,9 @@ import { intentOf } from "./intent.js";
 import { mapOfAll, mapOfModule } from "./module-map.js";
 import { moduleNamed } from "./modules.js";
 import { NamespaceIndex } from "./namespace-index.js";
-import type { DecodeStub, GateCatalogue, GateClock, ListedTool, LoadSchemas } from "./ports.js";
+import type { NamespacePast } from "./outcomes/namespace-past.js";
+import type { Outcomes } from "./outcomes/outcomes.js";
+import type { Cut, DecodeStub, GateCatalogue, GateClock, ListedTool, LoadSchemas } from "./ports.js";
 import { NO_PRIORITY, NO_RELATED, NO_RULES } from "./stages.js";
 
 /** What the gate tells the metrics. */
@@ -30,6 +32,8 @@ export interface GateDeps {
   readonly decode: DecodeStub;
   readonly clock: GateClock;
   readonly observer: GateObserver;
+  /** What past calls taught; undefined where nothing is to be remembered. */
+  readonly outcomes?: Outcomes | undefined;
   /** Undefined where no embedder is set. */
   readonly meaning?: MeaningArm | undefined;
   readonly onError: (error: unknown, facts: { readonly namespace: string; readonly tool: string }) => void;
@@ -89,6 +93,7 @@ export class Gate implements GateApi {
   async find(query: FindQuery, deadlineMs: number | undefined): Promise<FindOutput> {
     const { catalogue, load, clock, observer, meaning } = this.deps;
     const { namespace } = query.filter;
+    const past = await this.pastOf(namespace);
     // First, because the catalogue that is answered from is to be the one of after this waiting.
     const alike = (await meaning?.alike(namespace, query.intent, deadlineMs)) ?? NO_MEANING;
     const cut = await catalogue.at(namespace, query.minRevision);
@@ -104,11 +109,11 @@ export class Gate implements GateApi {
       labelOf: (listed) => this.labelOf(listed),
       ruling: NO_RULES.judge(query, intent),
       category: NO_RULES.category(query.category),
-      priority: NO_PRIORITY,
+      priority: past?.priority(clock.now()) ?? NO_PRIORITY,
       related: NO_RELATED,
       rank: (accept, pool) =>
         held
-          ? candidatesFor(held.index, { intent, nowMs: clock.now(), dense: alike.tools, accept, pool })
+          ? candidatesFor(held.index, { intent, nowMs: clock.now(), memory: past?.memory, dense: alike.tools, accept, pool })
           : { ranked: [], weak: true },
     });
     observer.found(choice.kept.length === 0 ? "none" : choice.weak ? "weak" : "good", clock.monotonic() - began);
@@ -136,14 +141,28 @@ export class Gate implements GateApi {
     return { ...map, position: cut.position, stale: cut.stale };
   }
 
-  async report({ namespace, toolId: id }: OutcomeReport): Promise<{ readonly remembered: boolean }> {
-    const cut = await this.deps.catalogue.at(namespace, "");
+  async report(report: OutcomeReport): Promise<{ readonly remembered: boolean }> {
+    const { catalogue, outcomes } = this.deps;
+    const { namespace, toolId: id, caller } = report;
+    outcomes?.admit(caller);
+    const past = await this.pastOf(namespace);
+    const cut = await catalogue.at(namespace, "");
     if (!cut.tool(id)) throw new Fault("NOT_FOUND", `no such tool in this namespace: ${id}`, { metadata: { tool_id: id } });
-    return { remembered: false };
+    if (!past || !outcomes) return { remembered: false };
+    return { remembered: outcomes.report({ ...report, preceding: knownBefore(report, cut) }) };
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.reader.stop(), this.deps.meaning?.stop()]);
+    await Promise.all([this.reader.stop(), this.deps.meaning?.stop(), this.deps.outcomes?.stop()]);
+  }
+
+  /** Of a namespace without tools there is nothing to know. */
+  private async pastOf(namespace: string): Promise<NamespacePast | undefined> {
+    const { outcomes } = this.deps;
+    if (!outcomes || !this.namespaces.has(namespace)) return undefined;
+    const opening = outcomes.open(namespace);
+    if (opening) await opening;
+    return outcomes.past(namespace);
   }
 
   /** The index of a replica that has just started may take a moment. */
@@ -189,6 +208,13 @@ export class Gate implements GateApi {
 }
 
 const NO_MEANING: Alike = { meaning: "none", tools: undefined };
+
+/** What came before, as far back as all of it is registered; a tool tried twice came once. */
+function knownBefore({ toolId: id, preceding }: OutcomeReport, cut: Cut): readonly string[] {
+  const unknown = preceding.findIndex((before) => !cut.tool(before));
+  const known = unknown < 0 ? preceding : preceding.slice(0, unknown);
+  return known.filter((before, i) => before !== (i === 0 ? id : known[i - 1]));
+}
 
 /** Labels of candidates kept decoded: about a kilobyte each. */
 const LABELS = 4_096;

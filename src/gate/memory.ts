@@ -43,8 +43,11 @@ export class IntentMemory {
   private readonly hasher: Hasher;
   private readonly table = new UseTable();
 
-  /** `key` belongs to the namespace; replicas that share a memory share it. */
-  constructor(key: string) {
+  /** `key` belongs to the namespace; replicas that share a memory share it. What is older than `retentionS` is forgotten. */
+  constructor(
+    key: string,
+    private readonly retentionS: number = MEMORY_LIMITS.retentionS,
+  ) {
     this.hasher = new Hasher(key);
   }
 
@@ -80,7 +83,7 @@ export class IntentMemory {
 
   /** Replaces what is remembered of a tool; what exceeds the limits or is older than the retention is left out. */
   put(toolId: string, uses: readonly Use[], nowS: number): void {
-    this.table.set(toolId, mergeUses([uses], nowS));
+    this.table.set(toolId, mergeUses([uses], nowS, this.retentionS));
     if (this.size > MEMORY_LIMITS.uses) this.table.shed(MEMORY_LIMITS.uses * 0.9);
   }
 
@@ -90,7 +93,7 @@ export class IntentMemory {
 
   /** Forgets what is older than the retention. */
   prune(nowS: number): void {
-    for (const toolId of [...this.toolIds()]) this.table.set(toolId, mergeUses([this.uses(toolId)], nowS));
+    for (const toolId of [...this.toolIds()]) this.table.set(toolId, mergeUses([this.uses(toolId)], nowS, this.retentionS));
   }
 
   /** The uses of a tool as bytes, for sharing. */
@@ -117,7 +120,7 @@ export class IntentMemory {
     const near = this.table.nearest(intent, this.hasher, REMEMBERING.nearest, REMEMBERING.least);
     for (const { toolId, use, likeness } of near) {
       const ageS = Math.max(0, nowS - use.atS);
-      if (ageS > MEMORY_LIMITS.retentionS) continue;
+      if (ageS > this.retentionS) continue;
       const says = likeness ** power * 2 ** (-ageS / MEMORY_LIMITS.halfLifeS);
       const callers = doubts.get(toolId) ?? new Map<number, number>();
       doubts.set(toolId, callers);

@@ -61,9 +61,22 @@ export type LoadSchemas = (
 /** Reads a label back from its stored bytes. */
 export type DecodeStub = (stub: Uint8Array) => StubFields;
 
-export interface GateClock extends Pace {
+/**
+ * Where what past calls taught is kept: small bytes by key inside a namespace, with compare-and-set and expiry. Versions grow with every
+ * put. Throws Fault STORE_UNAVAILABLE.
+ */
+export interface PastStore {
+  get(namespace: string, key: string): Promise<{ readonly bytes: Uint8Array; readonly version: number } | undefined>;
+  /** Writes where the version is `expect` (0 = absent) and answers the new one; undefined where it is another. */
+  put(namespace: string, key: string, bytes: Uint8Array, ttlMs: number, expect: number): Promise<number | undefined>;
+}
+
+export interface Clocked {
   /** Wall clock, ms since the epoch. */
   now(): number;
+}
+
+export interface GateClock extends Pace, Clocked {
   /** Resolves after `ms`, or at once (without throwing) when the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }

@@ -76,11 +76,11 @@ export function sameUse(a: Use, b: Use): boolean {
  * The uses of one tool from several sources as one list, within the limits, the newest first. Equal sets give equal lists,
  * in whatever order they came, so replicas that merge what they know agree.
  */
-export function mergeUses(lists: readonly (readonly Use[])[], nowS: number): Use[] {
+export function mergeUses(lists: readonly (readonly Use[])[], nowS: number, retentionS: number = MEMORY_LIMITS.retentionS): Use[] {
   const given = lists.flat();
   // What one use outlives another by does not depend on which of them came first.
   const newestS = given.reduce((newest, { atS }) => Math.max(newest, atS), nowS);
-  const all = given.filter((use) => use.terms.length > 0 && newestS - use.atS <= MEMORY_LIMITS.retentionS);
+  const all = given.filter((use) => use.terms.length > 0 && newestS - use.atS <= retentionS);
   const kept: Use[] = [];
   const perCaller = new Map<number, number>();
   const seen = new Set<string>();

@@ -6,6 +6,9 @@ import type { Metrics } from "./metrics.js";
 /** How often what can only be looked at is looked at. Scrapes come every 10 to 60 s. */
 const LOOK_MS = 1_000;
 
+/** Collapsed tools that are named: an operator looks at a few, and a server that fails whole has hundreds. */
+const COLLAPSED_NAMED = 50;
+
 export interface GaugeDeps {
   readonly registry: Registry;
   readonly metrics: Metrics;
@@ -16,6 +19,9 @@ export interface GaugeDeps {
     readonly held: number;
     readonly memoryBytes: number;
     readonly findable: number;
+    /** Reported outcomes that are not in the store yet, and tools whose calls fail. */
+    readonly unsaved: number;
+    readonly collapsed: readonly { readonly namespace: string; readonly toolId: string }[];
     /** Tools by what there is to mend in their descriptions. */
     readonly toMend: ReadonlyMap<string, number>;
   };
@@ -68,12 +74,16 @@ function look({ registry, metrics, kept: keptNow, onReady }: GaugeDeps): void {
   const { active, lagging } = registry.watchers;
   metrics.watchers.set({ state: "active" }, active);
   metrics.watchers.set({ state: "lagging" }, lagging);
-  const { kept, held, memoryBytes, findable, toMend } = keptNow();
+  const { kept, held, memoryBytes, findable, unsaved, collapsed, toMend } = keptNow();
   for (const [kind, count] of toMend) metrics.toolsToMend.set({ kind }, count);
   metrics.serversKept.set({ state: "held" }, held);
   metrics.serversKept.set({ state: "standby" }, kept - held);
   metrics.memoryBlobBytes.set(memoryBytes);
   metrics.gateTools.set(findable);
+  metrics.outcomesUnsaved.set(unsaved);
+  metrics.toolsCollapsed.set(collapsed.length);
+  metrics.toolCollapsed.reset();
+  for (const { namespace, toolId } of collapsed.slice(0, COLLAPSED_NAMED)) metrics.toolCollapsed.set({ namespace, tool: toolId }, 1);
   onReady(registry.partitions.every((p) => p.state.kind !== "starting"));
 }
 

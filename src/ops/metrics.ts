@@ -97,6 +97,11 @@ export function createMetrics(version: string) {
     findDuration: histogram("find_duration_seconds", "Time to choose the tools for an intent, without loading their schemas."),
     findWithheld: counter("find_withheld_total", "Tools that fitted an intent and were withheld, by cause.", ["cause"]),
     embeddings: counter("embeddings_total", "Requests for vectors, by what they are of and what came of them.", ["what", "result"]),
+    outcomes: counter("outcomes_total", "Outcomes of calls that were reported, by what they taught.", ["what"]),
+    outcomeSyncs: counter("outcome_syncs_total", "Exchanges of what is remembered with the store, by result.", ["result"]),
+    outcomesUnsaved: gauge("outcomes_unsaved", "Reported outcomes that are not in the store yet."),
+    toolsCollapsed: gauge("tools_collapsed", "Tools whose calls fail, as callers report."),
+    toolCollapsed: gauge("tool_collapsed", "1 for each of these tools, the first 50 of them; absent again once it works.", ["namespace", "tool"]),
     gateTools: gauge("gate_tools", "Tools that the gate can find."),
 
     toolsets: counter("toolset_happenings_total", "What happened to toolsets.", ["what"]),

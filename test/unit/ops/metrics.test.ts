@@ -43,7 +43,9 @@ describe("metrics", () => {
       expect(name).toMatch(/^toolcrib_/);
       expect(name).not.toMatch(/_(ms|milliseconds|kb|mb)(_|$)/);
     }
-    for (const row of documented()) {
+    // A tool that fails is named, because the alert has to name it; they are bounded, and go again.
+    const bounded = ["toolcrib_tool_collapsed"];
+    for (const row of documented().filter(({ name }) => !bounded.includes(name))) {
       for (const banned of ["namespace", "server", "tool", "instance", "peer"])
         expect(row.labels).not.toContain(banned);
     }
