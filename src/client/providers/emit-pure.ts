@@ -127,14 +127,30 @@ class PureEmitter {
     return this.joined(node, branches.map((branch) => this.node(branch, depth, inside)));
   }
 
-  private joined(node: Node, pieces: readonly Piece[]): Piece {
+  private joined(node: Node, given: readonly Piece[]): Piece {
     const texts = textsWith(node, []);
+    const flat = given.flatMap((piece) => (piece.plan.kind === "union" ? piece.plan.branches : [piece]));
+    const pieces = this.oneText(node, flat);
     const different = [...new Map(pieces.map((piece) => [JSON.stringify(piece.schema), piece])).values()];
     const [only, second] = different;
     if (!only) return this.anything(node, "nothing fits it");
     if (second) return { schema: { ...texts, anyOf: different.map((p) => p.schema) }, plan: unionPlan(different) };
     if (only.schema["$ref"] !== undefined) return only;
     return { schema: { ...only.schema, ...texts }, plan: only.plan };
+  }
+
+  /** JSON written as text cannot be told from a text that means itself, so one branch has to stand for both. */
+  private oneText(node: Node, pieces: readonly Piece[]): readonly Piece[] {
+    const isText = (piece: Piece) => piece.schema["type"] === "string" || piece.plan.kind === "text";
+    const takes = pieces.flatMap(({ plan }) => (plan.kind === "text" ? [plan.takes] : []));
+    const texts = pieces.filter(isText);
+    if (takes.length === 0 || texts.length < 2) return pieces;
+    this.wider(node.at, "a text, or something written as JSON text, may be any text");
+    const description = texts.flatMap(({ schema }) => schema["description"] ?? []).join("; or: ");
+    const schema: JsonObject = { type: "string", ...(description === "" ? {} : { description }) };
+    const all = takes.every((t) => t === "object") && texts.length === takes.length;
+    const plan: Plan = { kind: "text", takes: takes.includes("any") ? "any" : all ? "object" : "object or text" };
+    return [...pieces.filter((piece) => !isText(piece)), { schema, plan }];
   }
 
   private typesOf(node: Node): readonly TypeName[] {
@@ -279,7 +295,7 @@ class PureEmitter {
     this.refuse(node.at, "an object whose keys are not named");
     this.wider(node.at, "an object whose keys are not named is written as JSON text");
     const all = ["A JSON object, written as text", ...hints];
-    return { schema: { type: "string", ...textsWith(node, all) }, plan: { kind: "text", object: true } };
+    return { schema: { type: "string", ...textsWith(node, all) }, plan: { kind: "text", takes: "object" } };
   }
 
   private anything(node: Node, why?: string): Piece {
@@ -287,7 +303,7 @@ class PureEmitter {
     if (this.dialect.strict) this.refuse(node.at, why ?? "a value of any type");
     if (this.dialect.free) return { schema: textsWith(node, []), plan: SAME };
     if (why === undefined) this.wider(node.at, "a value of any type is written as JSON text");
-    return { schema: { type: "string", ...textsWith(node, ["Any JSON value, written as text"]) }, plan: { kind: "text", object: false } };
+    return { schema: { type: "string", ...textsWith(node, ["Any JSON value, written as text"]) }, plan: { kind: "text", takes: "any" } };
   }
 
   private tooDeep(node: Node): Piece {

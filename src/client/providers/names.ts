@@ -57,8 +57,8 @@ function readable(toolId: string, room: number): string {
   const tool = cleaned(toolName);
   const joint = serverId === "" ? "" : "__";
   const server = cleaned(serverId).slice(0, Math.max(SERVER_TEXT, room - tool.length - joint.length));
-  const text = startedRight(`${server}${joint}`);
-  return `${text}${withoutMiddle(tool, room - text.length)}`.slice(0, room);
+  const start = server === "" ? "" : startedRight(`${server}${joint}`);
+  return startedRight(`${start}${withoutMiddle(tool, room - start.length)}`).slice(0, room);
 }
 
 function withoutMiddle(text: string, room: number): string {

@@ -9,9 +9,12 @@ export type Plan =
   | { readonly kind: "list"; readonly prefix: readonly Plan[]; readonly rest: Plan }
   /** The first branch whose exported schema fits the value decides. */
   | { readonly kind: "union"; readonly branches: readonly { readonly schema: JsonObject; readonly plan: Plan }[] }
-  /** The value is written as JSON text; `object` where nothing but an object will do. */
-  | { readonly kind: "text"; readonly object: boolean }
+  /** The value is written as JSON text. */
+  | { readonly kind: "text"; readonly takes: TextTakes }
   | { readonly kind: "part"; readonly name: string };
+
+/** What may stand in JSON text: an object; an object, or else the text means itself; any value, or else the text itself. */
+export type TextTakes = "object" | "object or text" | "any";
 
 export interface ObjectPlan {
   readonly kind: "object";
@@ -80,7 +83,7 @@ export class Translator {
       case "part":
         return this.decode(this.parts.get(plan.name) ?? SAME, value, at);
       case "text":
-        return parsedText(value, plan.object, at);
+        return parsedText(value, plan.takes, at);
       case "union": {
         const branch = plan.branches.find(({ schema }) => matches(schema, value, this.document));
         return branch ? this.decode(branch.plan, value, at) : value;
@@ -112,7 +115,7 @@ export class Translator {
       case "part":
         return this.encode(this.parts.get(plan.name) ?? SAME, value);
       case "text":
-        return !plan.object || isObject(value) ? JSON.stringify(value) : value;
+        return writtenText(value, plan.takes);
       case "union":
         return this.encodeUnion(plan.branches, value);
       case "list":
@@ -144,13 +147,33 @@ export class Translator {
 }
 
 /** A model that sends the value itself instead of its text is understood as well. */
-function parsedText(value: Json, object: boolean, at: string): Json {
+function parsedText(value: Json, takes: TextTakes, at: string): Json {
   if (typeof value !== "string") return value;
-  try {
-    const parsed = JSON.parse(value) as Json;
-    if (!object || isObject(parsed)) return parsed;
-  } catch {
-    if (!object) return value;
+  const parsed = parsedOr(value);
+  if (takes === "any") return parsed === undefined ? value : parsed;
+  if (isObject(parsed)) return parsed;
+  if (takes === "object") throw new Unreadable(at, "must be a JSON object written as text");
+  return typeof parsed === "string" && mistakable(parsed, takes) ? parsed : value;
+}
+
+function writtenText(value: Json, takes: TextTakes): Json {
+  if (typeof value === "string") return takes !== "object" && mistakable(value, takes) ? JSON.stringify(value) : value;
+  return takes === "any" || isObject(value) ? JSON.stringify(value) : value;
+}
+
+/** Whether a text that means itself would be taken for JSON, and so has to be written as JSON, too. */
+function mistakable(text: string, takes: TextTakes): boolean {
+  for (let parsed = parsedOr(text); parsed !== undefined; parsed = parsedOr(parsed)) {
+    if (takes === "any" || isObject(parsed)) return true;
+    if (typeof parsed !== "string") return false;
   }
-  throw new Unreadable(at, "must be a JSON object written as text");
+  return false;
+}
+
+function parsedOr(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
 }
