@@ -7,6 +7,7 @@ import type { Config } from "./config/setting.js";
 import type { EgressPolicy } from "./domain/admission/egress.js";
 import { LIMITS } from "./domain/limits.js";
 import { assembleGate } from "./gate-assembly.js";
+import { type GateRules, NO_GATE_RULES } from "./gate-rules.js";
 import { assembleMeaning, type EmbedderFiles } from "./meaning-assembly.js";
 import type { GateApi } from "./gate/api.js";
 import { levelsFrom } from "./domain/overload.js";
@@ -51,6 +52,8 @@ export interface Opened {
   readonly credentials: Credentials;
   /** Undefined where no embedder is set. */
   readonly embedder?: EmbedderFiles | undefined;
+  /** None if unsaid. */
+  readonly rules?: GateRules;
 }
 
 export interface Core {
@@ -68,7 +71,7 @@ export function assemble(
   world: World,
   store: Store,
   policy: EgressPolicy,
-  { credentials, embedder }: Opened,
+  { credentials, embedder, rules = NO_GATE_RULES }: Opened,
 ): Core {
   const { clock, random, log: logger, version } = world;
   const metrics = createMetrics(version);
@@ -156,7 +159,7 @@ export function assemble(
   const notesOf = (namespace: string) => storeOf(namespace).notes;
   const meaning = embedder && assembleMeaning({ config, files: embedder, notesOf, clock, random, logger, metrics });
   const outcomes = assembleOutcomes({ config, notesOf, clock, random, logger, metrics });
-  const gate = assembleGate({ registry, clock, logger, metrics, meaning, outcomes, onDefinition: (...known) => quality.learned(...known) });
+  const gate = assembleGate({ registry, clock, logger, metrics, rules, meaning, outcomes, onDefinition: (...known) => quality.learned(...known) });
   const toolsets = new Toolsets({
     notesOf: (namespace) => storeOf(namespace).notes,
     clock,

@@ -3,6 +3,7 @@ import type { Entry, Logger } from "./catalogue/ports.js";
 import type { Fold, Partition } from "./catalogue/partition.js";
 import type { Registry } from "./catalogue/registry.js";
 import { splitToolId } from "./domain/ids.js";
+import type { GateRules } from "./gate-rules.js";
 import type { ServerRecord } from "./domain/server.js";
 import type { MeaningArm } from "./gate/dense/meaning.js";
 import { Gate, type GateDeps } from "./gate/gate.js";
@@ -17,15 +18,20 @@ export interface GateParts {
   readonly clock: Omit<GateClock, "pause">;
   readonly logger: Logger;
   readonly onDefinition?: GateDeps["onDefinition"];
-  readonly metrics: Pick<Metrics, "finds" | "findDuration" | "findWithheld">;
+  readonly metrics: Pick<Metrics, "finds" | "findDuration" | "findWithheld" | "gateRulesValid">;
+  readonly rules: GateRules;
   /** Undefined where no embedder is set. */
   readonly meaning?: MeaningArm | undefined;
   /** Undefined where nothing is to be remembered. */
   readonly outcomes?: Outcomes | undefined;
 }
 
-export function assembleGate({ registry, clock, logger, metrics, onDefinition, meaning, outcomes }: GateParts): Gate {
+export function assembleGate({ registry, clock, logger, metrics, rules, onDefinition, meaning, outcomes }: GateParts): Gate {
+  const tellRules = (): void => metrics.gateRulesValid.set(rules.valid ? 1 : 0);
+  rules.onChange(tellRules);
+  tellRules();
   const gate = new Gate({
+    rules: (namespace) => rules.of(namespace),
     meaning,
     outcomes,
     ...(onDefinition && { onDefinition }),

@@ -2,6 +2,7 @@
 import type { Config } from "./config/setting.js";
 import type { World } from "./core.js";
 import type { EgressPolicy } from "./domain/admission/egress.js";
+import { type GateRules, NO_GATE_RULES, watchGateRules } from "./gate-rules.js";
 import { type EmbedderFiles, openEmbedder } from "./meaning-assembly.js";
 import { Attempts, sentencesOf } from "./files/problems.js";
 import type { Authenticator } from "./rpc/identity/authenticator.js";
@@ -13,6 +14,7 @@ export interface OpenedFiles {
   readonly credentials: Credentials;
   readonly identity: Authenticator;
   readonly tls: Tls | undefined;
+  readonly rules: GateRules;
   /** Undefined where no embedder is set. */
   readonly embedder: EmbedderFiles | undefined;
   close(): void;
@@ -31,13 +33,15 @@ export function openFiles(config: Config, world: World, policy: EgressPolicy): O
   const identity = attempts.try(() => openIdentity(options, log, () => clock.now()));
   const tls = attempts.try(() => (cert === "" || key === "" ? undefined : openTls({ cert, key, clientCa }, log)));
   const embedder = attempts.try(() => openEmbedder(config, policy, log, resolve));
+  const rules = attempts.try(() => (config.gateRules === "" ? NO_GATE_RULES : watchGateRules(config.gateRules, log)));
   const close = (): void => {
+    rules?.close();
     embedder?.close();
     credentials?.close();
     identity?.close();
     tls?.close();
   };
-  if (credentials && identity && !attempts.failed) return { credentials, identity, tls, embedder, close };
+  if (credentials && identity && rules && !attempts.failed) return { credentials, identity, tls, rules, embedder, close };
   close();
   throw attempts.problems();
 }

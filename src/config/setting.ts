@@ -79,6 +79,8 @@ export interface Config {
   readonly jwtAlgorithms: readonly string[];
   /** Path; empty = unset. */
   readonly upstreamCredentials: string;
+  /** Path of a folder; empty = unset. */
+  readonly gateRules: string;
   /** Whether outcomes that callers report are remembered, for how many days, and how many a caller may report per second. */
   readonly memory: "on" | "off";
   readonly memoryRetention: number;

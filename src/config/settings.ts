@@ -5,6 +5,7 @@ import { GATE } from "./settings/gate.js";
 import { IDENTITY } from "./settings/identity.js";
 import { MEMORY } from "./settings/memory.js";
 import { LISTENERS, PROCESS } from "./settings/process.js";
+import { RULES } from "./settings/rules.js";
 import { PROBES, UPSTREAM } from "./settings/servers.js";
 import { STORE } from "./settings/store.js";
 
@@ -15,6 +16,7 @@ export const SETTINGS: readonly Setting[] = [
   ...UPSTREAM,
   ...BOUNDS,
   ...PROBES,
+  ...RULES,
   ...MEMORY,
   ...GATE,
   ...PROCESS,

@@ -13,6 +13,8 @@ export interface Ask {
   readonly memory?: IntentMemory | undefined;
   readonly dense?: ReadonlyMap<string, number> | undefined;
   readonly accept?: (tool: IndexedTool) => boolean;
+  /** Tools that are candidates whatever words they have. */
+  readonly sought?: Iterable<string> | undefined;
   /** Candidates wanted, at least; 100 if unsaid. */
   readonly pool?: number;
 }
@@ -25,9 +27,9 @@ export interface Candidates {
 }
 
 /** Which tools fit an intent, by words, by past uses and by meaning where vectors are at hand. */
-export function candidatesFor(index: LiveIndex, { intent, nowMs, memory, dense, accept, pool = POOL }: Ask): Candidates {
+export function candidatesFor(index: LiveIndex, { intent, nowMs, memory, dense, accept, sought = [], pool = POOL }: Ask): Candidates {
   const remembered = memory?.recall(intent, nowMs);
-  const also = [...(remembered?.tools.keys() ?? []), ...(dense?.keys() ?? [])];
+  const also = [...sought, ...(remembered?.tools.keys() ?? []), ...(dense?.keys() ?? [])];
   const found = index.search(intent, { limit: pool, also, ...(accept ? { accept } : {}) });
   const ranked = fuse(found, { ...(remembered ? { memory: remembered } : {}), ...(dense ? { dense } : {}) });
   return { ranked, weak: isWeak(ranked, found, remembered) };

@@ -122,9 +122,9 @@ function weighted(ranked: readonly Candidate[], offers: Offers, deps: ChoiceDeps
   const weighed = ranked.map((candidate) => {
     const { toolId } = candidate.tool;
     const listed = offers.lookUp(toolId);
-    const preference = listed && deps.ruling.preference(toolId, deps.labelOf(listed));
-    const factor = deps.priority.factorOf(toolId) * (preference?.factor ?? 1);
-    return factor === 1 ? candidate : { ...candidate, score: candidate.score * factor };
+    const { factor = 1, least = 0 } = (listed && deps.ruling.preference(listed.serverId, listed.tool)) ?? {};
+    const score = Math.max(least, candidate.score * factor * deps.priority.factorOf(toolId));
+    return score === candidate.score ? candidate : { ...candidate, score };
   });
   return weighed.sort(byScore);
 }
@@ -163,13 +163,13 @@ class Shortlist {
 /** From this on the past speaks for itself, not by a distant likeness. */
 const REMEMBERED = 0.1;
 
-function reasonsOf({ exactName, matched, remembered, dense, tool }: Candidate, { ruling, cut, labelOf }: ChoiceDeps): Reason[] {
+function reasonsOf({ exactName, matched, remembered, dense, tool }: Candidate, { ruling, cut }: ChoiceDeps): Reason[] {
   const reasons: Reason[] = exactName ? [{ kind: "exact-name" }] : [];
   if (matched.length > 0) reasons.push({ kind: "matched-words", words: matched });
   if (remembered >= REMEMBERED) reasons.push({ kind: "remembered" });
   if (dense > 0) reasons.push({ kind: "meaning" });
   const listed = cut.tool(tool.toolId);
-  const preference = listed && ruling.preference(tool.toolId, labelOf(listed));
+  const preference = listed && ruling.preference(listed.serverId, listed.tool);
   if (preference) reasons.push({ kind: "rule", rule: preference.rule });
   return reasons;
 }

@@ -11,13 +11,14 @@ import type { Alike, MeaningArm } from "./dense/meaning.js";
 import { DefinitionReader } from "./definition-reader.js";
 import { choose } from "./find.js";
 import { intentOf } from "./intent.js";
+import type { LiveIndex } from "./live-index.js";
 import { mapOfAll, mapOfModule } from "./module-map.js";
 import { moduleNamed } from "./modules.js";
 import { NamespaceIndex } from "./namespace-index.js";
 import type { NamespacePast } from "./outcomes/namespace-past.js";
 import type { Outcomes } from "./outcomes/outcomes.js";
 import type { Cut, DecodeStub, GateCatalogue, GateClock, ListedTool, LoadSchemas } from "./ports.js";
-import { NO_PRIORITY, NO_RELATED, NO_RULES } from "./stages.js";
+import { NO_PRIORITY, NO_RELATED, type Rules, type Ruling } from "./stages.js";
 
 /** What the gate tells the metrics. */
 export interface GateObserver {
@@ -32,6 +33,8 @@ export interface GateDeps {
   readonly decode: DecodeStub;
   readonly clock: GateClock;
   readonly observer: GateObserver;
+  /** The operators' rules that are in force now. */
+  readonly rules: (namespace: string) => Rules;
   /** What past calls taught; undefined where nothing is to be remembered. */
   readonly outcomes?: Outcomes | undefined;
   /** Undefined where no embedder is set. */
@@ -97,23 +100,27 @@ export class Gate implements GateApi {
     // First, because the catalogue that is answered from is to be the one of after this waiting.
     const alike = (await meaning?.alike(namespace, query.intent, deadlineMs)) ?? NO_MEANING;
     const cut = await catalogue.at(namespace, query.minRevision);
-    if (query.category !== "") moduleNamed(cut, query.category);
+    const rules = this.deps.rules(namespace);
+    const category = rules.category(query.category);
+    if (query.category !== "" && !category) moduleNamed(cut, query.category);
     const held = this.namespaces.get(namespace);
     const behind = held?.catchUp();
     if (behind) await this.inTime(behind);
     const began = clock.monotonic();
     const topK = query.topK === 0 ? LIMITS.findToolsDefault : query.topK;
     const intent = intentOf({ text: query.intent, history: query.history, named: query.named ?? [] });
+    const ruling = rules.judge(query, intent);
+    const sought = held && soughtIn(held.index, ruling);
     const choice = choose(query, intent, topK, {
       cut,
       labelOf: (listed) => this.labelOf(listed),
-      ruling: NO_RULES.judge(query, intent),
-      category: NO_RULES.category(query.category),
+      ruling,
+      category,
       priority: past?.priority(clock.now()) ?? NO_PRIORITY,
       related: NO_RELATED,
       rank: (accept, pool) =>
         held
-          ? candidatesFor(held.index, { intent, nowMs: clock.now(), memory: past?.memory, dense: alike.tools, accept, pool })
+          ? candidatesFor(held.index, { intent, nowMs: clock.now(), memory: past?.memory, dense: alike.tools, accept, sought, pool })
           : { ranked: [], weak: true },
     });
     observer.found(choice.kept.length === 0 ? "none" : choice.weak ? "weak" : "good", clock.monotonic() - began);
@@ -214,6 +221,14 @@ function knownBefore({ toolId: id, preceding }: OutcomeReport, cut: Cut): readon
   const unknown = preceding.findIndex((before) => !cut.tool(before));
   const known = unknown < 0 ? preceding : preceding.slice(0, unknown);
   return known.filter((before, i) => before !== (i === 0 ? id : known[i - 1]));
+}
+
+/** Tools that rules prefer by name, most of them on one server: a name that a hundred servers have is no preference. */
+const SOUGHT_MOST = 100;
+
+function soughtIn(index: LiveIndex, { sought }: Ruling): readonly string[] {
+  const ids = sought.flatMap((name) => (name.includes("/") ? [name] : [...index.named(name)]));
+  return ids.slice(0, SOUGHT_MOST);
 }
 
 /** Labels of candidates kept decoded: about a kilobyte each. */

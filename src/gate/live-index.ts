@@ -1,6 +1,6 @@
 import type { ToolDocument } from "./document.js";
 import { GrowingSegment } from "./growing.js";
-import type { Intent } from "./intent.js";
+import { type Intent, nameKey } from "./intent.js";
 import { Searcher, type SearchOptions, type SearchResult } from "./search.js";
 import { type PreparedTool, prepare, ServiceTable } from "./segment.js";
 import { type Snapshot, SnapshotBuilder } from "./snapshot.js";
@@ -49,6 +49,17 @@ export class LiveIndex {
 
   has(toolId: string): boolean {
     return this.snapshot.find(toolId) !== undefined || this.delta.find(toolId) !== undefined;
+  }
+
+  /** tool_ids of tools with this very name, on any server. */
+  *named(name: string): Generator<string> {
+    const key = nameKey(name);
+    for (const segment of [this.snapshot, this.delta]) {
+      for (const doc of segment.named(key)) {
+        const tool = segment.tool(doc);
+        if (segment.gone[doc] === 0 && tool.name === name) yield tool.toolId;
+      }
+    }
   }
 
   upsert(document: ToolDocument): void {

@@ -36,22 +36,29 @@ export class Offers {
 
   mayOffer(id: string): boolean {
     const listed = this.lookUp(id);
-    return listed !== undefined && this.refusal(id, listed) === undefined;
+    return listed !== undefined && this.isOpen(listed);
   }
 
   refusal(id: string, listed: ListedTool): Refusal | undefined {
-    const { availability, serverId } = listed;
+    const { availability, serverId, tool } = listed;
+    const denial = availability === "unavailable" ? undefined : this.deps.ruling.denial(serverId, tool);
     const label = this.deps.labelOf(listed);
     const refused = (cause: Refusal["cause"], why: string): Refusal => {
       const substitutes = label.substitutes.map((name) => (name.includes("/") ? name : toolId(serverId, name)));
       return { toolId: id, cause, why, substitutes };
     };
     if (availability === "unavailable") return refused("unhealthy", `its server ${serverId} is unavailable`);
-    const denial = this.deps.ruling.denial(id, label);
     if (denial !== undefined) return refused("rule", denial);
     const missing = this.granted.missing(label.requires, serverId);
     if (missing.length === 0) return undefined;
     return refused(missing.some(({ kind }) => kind === "scope") ? "scope" : "precondition", missingWords(missing));
+  }
+
+  /** As `refusal`, for a great many tools: a label is read only where nothing else tells. */
+  private isOpen(listed: ListedTool): boolean {
+    const { availability, serverId, tool } = listed;
+    if (availability === "unavailable" || this.deps.ruling.denial(serverId, tool) !== undefined) return false;
+    return this.granted.missing(this.deps.labelOf(listed).requires, serverId).length === 0;
   }
 
   private wanted(listed: ListedTool): boolean {
@@ -59,8 +66,8 @@ export class Offers {
     const { tool, serverId, siblings } = listed;
     if (!matchesServer(filter, filter.namespace, serverId) || !matchesTool(filter, tool)) return false;
     if (category === "") return true;
-    const { category: declared, labelOf } = this.deps;
-    return declared ? declared(serverId, tool.name, () => labelOf(listed)) : isIn(category, serverId, tool.name, siblings);
+    const { category: declared } = this.deps;
+    return declared ? declared(serverId, tool) : isIn(category, serverId, tool.name, siblings);
   }
 }
 

@@ -14,6 +14,10 @@ export class Granted {
     this.succeeded = new Set(recent.filter(({ success }) => success).map(({ toolId }) => toolId));
   }
 
+  state(fact: string): boolean {
+    return this.facts.has(fact);
+  }
+
   /** The preconditions of a tool of this server that do not hold. */
   missing(requires: readonly Precondition[], serverId: string): readonly Precondition[] {
     return requires.filter((required) => !this.holds(required, serverId));
@@ -24,7 +28,7 @@ export class Granted {
       case "scope":
         return this.scopes.has(value);
       case "state":
-        return this.facts.has(value);
+        return this.state(value);
       case "tool":
         return this.succeeded.has(value.includes("/") ? value : `${serverId}/${value}`);
     }

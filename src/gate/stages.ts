@@ -1,4 +1,5 @@
 /** What the stages between candidates and answer say of a tool. Each stage is a part of its own; without one, its neutral answer holds. */
+import type { Tool } from "../domain/server.js";
 import type { StubFields } from "../domain/stub.js";
 import type { FindQuery, Reason, Sequence } from "./api.js";
 import type { Intent } from "./intent.js";
@@ -8,21 +9,32 @@ import type { Cut, ListedTool } from "./ports.js";
 export interface Rules {
   /** What the rules that match this question say. */
   judge(query: FindQuery, intent: Intent): Ruling;
-  /** The members of a declared category; undefined where none is declared under that name. */
-  category(name: string): ((serverId: string, toolName: string, label: () => StubFields) => boolean) | undefined;
+  /** Names of the declared categories, in their order. */
+  readonly categories: readonly string[];
+  /** Whether a tool is a member of a declared category; undefined where none is declared under that name. Always the same function. */
+  category(name: string): ((serverId: string, tool: Pick<Tool, "name" | "tags">) => boolean) | undefined;
 }
 
 export interface Ruling {
   /** Why it may not be offered here, as a sentence that names the rule. */
-  denial(toolId: string, label: StubFields): string | undefined;
-  /** How much more its score counts, above 1, and the rule that says so. */
-  preference(toolId: string, label: StubFields): { readonly factor: number; readonly rule: string } | undefined;
+  denial(serverId: string, tool: Tool): string | undefined;
+  preference(serverId: string, tool: Tool): Preference | undefined;
   /** Tools that are among the answers of every question that the rule matches. */
   readonly always: readonly { readonly toolId: string; readonly rule: string }[];
+  /** tool_ids, and names on any server, that are preferred whatever words they have: they are candidates, too. */
+  readonly sought: readonly string[];
 }
 
-export const NO_RULING: Ruling = { denial: () => undefined, preference: () => undefined, always: [] };
-export const NO_RULES: Rules = { judge: () => NO_RULING, category: () => undefined };
+export interface Preference {
+  /** How much more its score counts, 1 or more. */
+  readonly factor: number;
+  /** What its score is at least, where the best by words alone has 1. */
+  readonly least: number;
+  readonly rule: string;
+}
+
+export const NO_RULING: Ruling = { denial: () => undefined, preference: () => undefined, always: [], sought: [] };
+export const NO_RULES: Rules = { judge: () => NO_RULING, categories: [], category: () => undefined };
 
 /** Frequency, recency and reliability of a tool in one namespace. */
 export interface Priority {

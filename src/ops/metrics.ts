@@ -103,6 +103,7 @@ export function createMetrics(version: string) {
     toolsCollapsed: gauge("tools_collapsed", "Tools whose calls fail, as callers report."),
     toolCollapsed: gauge("tool_collapsed", "1 for each of these tools, the first 50 of them; absent again once it works.", ["namespace", "tool"]),
     gateTools: gauge("gate_tools", "Tools that the gate can find."),
+    gateRulesValid: gauge("gate_rules_valid", "0 while a file of rules cannot be used and older rules are in force."),
 
     toolsets: counter("toolset_happenings_total", "What happened to toolsets.", ["what"]),
 

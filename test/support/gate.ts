@@ -6,6 +6,7 @@ import { EMPTY_STUB, type StubFields } from "../../src/domain/stub.js";
 import type { FindQuery } from "../../src/gate/api.js";
 import { Gate, type GateObserver } from "../../src/gate/gate.js";
 import type { ListedTool, LoadSchemas } from "../../src/gate/ports.js";
+import { NO_RULES, type Rules } from "../../src/gate/stages.js";
 import { stubCodec } from "../../src/store/codec/stub.js";
 
 export interface Shelf {
@@ -24,7 +25,7 @@ export interface Shelf {
 
 const POSITION = { partition: 0, revision: 7, chain: "abc" };
 
-export function shelf(load: LoadSchemas = async () => []): Shelf {
+export function shelf(load: LoadSchemas = async () => [], rules: Rules = NO_RULES): Shelf {
   const tools = new Map<string, ListedTool>();
   const definitions = new Map<string, Uint8Array>();
   const errors: unknown[] = [];
@@ -50,6 +51,7 @@ export function shelf(load: LoadSchemas = async () => []): Shelf {
       definitions: async (_namespace, digests) => digests.map((digest) => definitions.get(digest)),
     },
     load,
+    rules: () => rules,
     decode: (stub) => stubCodec.decode(stub),
     clock: {
       now: () => Date.now(),
