@@ -104,7 +104,6 @@ const OPTIONS = {
   validateSchema: false,
   validateFormats: false,
   meta: false,
-  addUsedSchema: false,
   // A reference that is copied into each place that names it can make a small schema a huge program.
   inlineRefs: false,
   ownProperties: true,
