@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import { isolateCommand, refreshCommand, resumeCommand } from "./admin.js";
 import { deregisterCommand } from "./deregister.js";
 import { doctorCommand } from "./doctor.js";
+import { enhanceCommand } from "./enhance.js";
 import { explain } from "./failure.js";
 import { findCommand } from "./find.js";
 import { getCommand } from "./get.js";
@@ -54,6 +55,7 @@ function buildProgram(io: Io, setExitCode: (code: number) => void): Command {
     mapCommand(io),
     getCommand(io),
     lintCommand(io, setExitCode),
+    enhanceCommand(io, setExitCode),
     watchCommand(io),
     deregisterCommand(io),
     isolateCommand(io),
