@@ -27,6 +27,8 @@ export interface FindOptions {
   readonly topK?: number;
   /** Estimated tokens that they may have together. */
   readonly tokenBudget?: number;
+  /** tool_ids that are wanted besides, at most 50: answered if the caller may use them, or withheld with the cause. */
+  readonly namedTools?: readonly string[];
   /** Default 10 s. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
@@ -79,7 +81,7 @@ export interface Found {
 }
 
 export function findRequest(namespace: string, intent: string, options: FindOptions): MessageInitShape<typeof FindToolsRequestSchema> {
-  const { history = [], recentTools = [], state = [], scopes = [], filter, topK = 0, tokenBudget = 0 } = options;
+  const { history = [], recentTools = [], state = [], scopes = [], filter, topK = 0, tokenBudget = 0, namedTools = [] } = options;
   return {
     namespace,
     intent,
@@ -90,6 +92,7 @@ export function findRequest(namespace: string, intent: string, options: FindOpti
     ...(filter && { filter }),
     topK,
     tokenBudget,
+    namedTools: [...namedTools],
   };
 }
 

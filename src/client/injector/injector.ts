@@ -179,7 +179,7 @@ export class Injector {
     }
   }
 
-  async #find(intent: string, topK: number, options: TurnOptions): Promise<Found> {
+  #find(intent: string, topK: number, options: TurnOptions): Promise<Found> {
     const { deadlineMs: _load, extra: _extra, contextTokens: _context, ...find } = options;
     const { scopes, filter } = this.#options;
     // Candidates beyond those asked for would use up a budget that is meant for these.
@@ -191,12 +191,10 @@ export class Injector {
       ...(filter && { filter }),
       ...find,
       recentTools,
+      namedTools: [...(find.namedTools ?? []), ...this.#askedFor].slice(-LIMITS.findTools),
       topK: Math.min(TOP_K_MOST, topK + more),
     };
-    const named = [intent, ...this.#askedFor].join("\n");
-    const found = await this.#agent.find(named.length <= LIMITS.intentLength ? named : intent, question);
-    // What the user wants is the intent; the names are the model's.
-    return { ...found, intent };
+    return this.#agent.find(intent, question);
   }
 
   #note({ search, chosen }: Choice, number: number): void {

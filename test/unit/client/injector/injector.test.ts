@@ -265,12 +265,10 @@ describe("a call", () => {
     const injector = agent.injector();
     await injector.turn("x");
     expect(await injector.call("a/y")).toMatchObject({ registered: true, message: expect.stringContaining("looked for in the next turn") });
-    const turn = await injector.turn("go on");
-    expect(agent.finds.at(-1)?.intent).toBe("go on\na/y");
-    // What is reported later is what the user wanted.
-    expect(turn.search).toMatchObject({ found: { intent: "go on" } });
-    await injector.turn("and on");
-    expect(agent.finds.at(-1)?.intent).toBe("and on");
+    await injector.turn("go on");
+    expect(agent.finds.at(-1)).toMatchObject({ intent: "go on", options: { namedTools: ["a/y"] } });
+    await injector.turn("and on", { namedTools: ["a/x"] });
+    expect(agent.finds.at(-1)).toMatchObject({ intent: "and on", options: { namedTools: ["a/x"] } });
   });
 
   it("with nothing loaded says so", async () => {
