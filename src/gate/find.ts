@@ -1,7 +1,7 @@
 /** Who is answered and who is withheld: a pure choice over what the index finds and what the catalogue says. */
 import { LIMITS } from "../domain/limits.js";
 import type { StubFields } from "../domain/stub.js";
-import type { FindQuery, Reason, SideEffect, WithheldTool } from "./api.js";
+import type { FindQuery, Reason, Sequence, SideEffect, WithheldTool } from "./api.js";
 import type { Candidates } from "./candidates.js";
 import { byScore, type Candidate } from "./fusion.js";
 import { type Intent, nameKey } from "./intent.js";
@@ -26,6 +26,8 @@ export interface Choice {
   readonly kept: readonly Choosable[];
   readonly withheld: readonly WithheldTool[];
   readonly weak: boolean;
+  /** Sequences with tools of `kept`, all of whose tools may be offered. */
+  readonly bundles: readonly Sequence[];
 }
 
 export interface ChoiceDeps extends OfferDeps {
@@ -37,6 +39,8 @@ export interface ChoiceDeps extends OfferDeps {
 
 /** Candidates that are ranked by all signals. */
 const POOL = 100;
+/** Sequences that are shown. */
+const BUNDLES = 3;
 
 /** The best `topK` that may be offered, what goes with them, and who was in their way. */
 export function choose(query: FindQuery, intent: Intent, topK: number, deps: ChoiceDeps): Choice {
@@ -50,7 +54,9 @@ export function choose(query: FindQuery, intent: Intent, topK: number, deps: Cho
   });
   const kept = withAlways(chosen);
   const fits = kept.length > 0 && !weak;
-  return { kept: withBeside(kept), withheld: withheld.slice(0, LIMITS.withheldTools), weak: !fits };
+  const bundles = bundlesOf(kept);
+  const all = withBundles(withBeside(kept), bundles);
+  return { kept: all, withheld: withheld.slice(0, LIMITS.withheldTools), weak: !fits, bundles };
 
   function choosable(
     listed: ListedTool,
@@ -72,11 +78,35 @@ export function choose(query: FindQuery, intent: Intent, topK: number, deps: Cho
       const listed = offers.lookUp(toolId);
       if (known) all[at] = { ...known, reasons: [...known.reasons, reason] };
       else if (listed && offers.mayOffer(toolId)) {
-        const score = ranked.find(({ tool }) => tool.toolId === toolId)?.absolute ?? 0;
-        all.push(choosable(listed, toolId, score, 0, [reason]));
+        all.push(choosable(listed, toolId, scoreOf(toolId), 0, [reason]));
       }
     }
     return all;
+  }
+
+  function bundlesOf(found: readonly Choosable[]): readonly Sequence[] {
+    const sequences = deps.related.sequences(found.map(({ toolId }) => toolId));
+    return sequences.filter(({ toolIds }) => toolIds.every((id) => offers.mayOffer(id))).slice(0, BUNDLES);
+  }
+
+  /** Where definitions are wanted, those of a bundle come together. */
+  function withBundles(found: readonly Choosable[], bundles: readonly Sequence[]): readonly Choosable[] {
+    if (query.schemas === "none") return found;
+    const all = [...found];
+    for (const { toolIds } of bundles)
+      for (const [i, toolId] of toolIds.entries()) {
+        const listed = offers.lookUp(toolId);
+        if (!listed || all.some((held) => held.toolId === toolId)) continue;
+        // Whoever is first in its sequence goes with what comes after it.
+        const of = toolIds[i === 0 ? 1 : i - 1] as string;
+        all.push(choosable(listed, toolId, scoreOf(toolId), 0, [{ kind: "companion", of }]));
+      }
+    return all;
+  }
+
+  /** Of a tool that is answered for another reason than its rank. */
+  function scoreOf(toolId: string): number {
+    return ranked.find(({ tool }) => tool.toolId === toolId)?.absolute ?? 0;
   }
 
   function withBeside(found: readonly Choosable[]): readonly Choosable[] {
@@ -86,8 +116,7 @@ export function choose(query: FindQuery, intent: Intent, topK: number, deps: Cho
       const listed = offers.lookUp(toolId);
       if (held.has(toolId) || !listed || !offers.mayOffer(toolId)) continue;
       held.add(toolId);
-      const score = ranked.find(({ tool }) => tool.toolId === toolId)?.absolute ?? 0;
-      all.push(choosable(listed, toolId, score, 0, [reason]));
+      all.push(choosable(listed, toolId, scoreOf(toolId), 0, [reason]));
     }
     return all;
   }

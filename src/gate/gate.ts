@@ -17,6 +17,7 @@ import { moduleNamed } from "./modules.js";
 import { NamespaceIndex } from "./namespace-index.js";
 import type { NamespacePast } from "./outcomes/namespace-past.js";
 import type { Outcomes } from "./outcomes/outcomes.js";
+import { lastOf, sequencesRelated } from "./related/sequences.js";
 import type { Cut, DecodeStub, GateCatalogue, GateClock, ListedTool, LoadSchemas } from "./ports.js";
 import { NO_PRIORITY, NO_RELATED, type Rules, type Ruling } from "./stages.js";
 
@@ -111,13 +112,14 @@ export class Gate implements GateApi {
     const intent = intentOf({ text: query.intent, history: query.history, named: query.named ?? [] });
     const ruling = rules.judge(query, intent);
     const sought = held && soughtIn(held.index, ruling);
+    const labelOf = (listed: ListedTool) => this.labelOf(listed);
     const choice = choose(query, intent, topK, {
       cut,
-      labelOf: (listed) => this.labelOf(listed),
+      labelOf,
       ruling,
       category,
-      priority: past?.priority(clock.now()) ?? NO_PRIORITY,
-      related: NO_RELATED,
+      priority: past?.priority(clock.now(), lastOf(query.recent)) ?? NO_PRIORITY,
+      related: past ? sequencesRelated({ follows: past.follows, recent: query.recent, cut, labelOf }) : NO_RELATED,
       rank: (accept, pool) =>
         held
           ? candidatesFor(held.index, { intent, nowMs: clock.now(), memory: past?.memory, dense: alike.tools, accept, sought, pool })
@@ -134,7 +136,7 @@ export class Gate implements GateApi {
       answerTokens: tokens,
       catalogueTokens: held?.tokens ?? 0,
       catalogueTools: held?.tools ?? 0,
-      bundles: [],
+      bundles: choice.bundles,
       meaning: alike.meaning,
       position: cut.position,
       stale: cut.stale,

@@ -1,7 +1,8 @@
 import { candidatesFor } from "../../src/gate/candidates.js";
 import { intentOf } from "../../src/gate/intent.js";
 import { indexOf } from "../../src/gate/live-index.js";
-import { IntentMemory } from "../../src/gate/memory.js";
+import { byScore } from "../../src/gate/fusion.js";
+import { NamespacePast } from "../../src/gate/outcomes/namespace-past.js";
 import { documentsOf, type RetrievalSet, type SetQuery } from "./sets.js";
 
 /** A gate that holds the tools of one set. */
@@ -28,6 +29,7 @@ export const RANKED = 100;
 const ANSWERED = 5;
 /** Reports and questions happen at one time, so that nothing decays between them. */
 const NOW_MS = Date.UTC(2026, 0, 1);
+const RETENTION_MS = 180 * 86_400_000;
 
 /** How a finder is opened, by the name of `--via`. */
 export const FINDERS: Readonly<Record<string, (set: RetrievalSet) => Promise<Finder>>> = {
@@ -40,21 +42,26 @@ export async function inProcess(set: RetrievalSet): Promise<Finder> {
     pause: () => new Promise((resolve) => setImmediate(resolve)),
   });
   const labels = new Map(set.tools.map((tool) => [tool.id, Buffer.byteLength(`${tool.id}${tool.name}${tool.description ?? ""}`)]));
-  let memory = new IntentMemory("eval");
+  let past = new NamespacePast("eval", RETENTION_MS);
+  let reported = 0;
   return {
     async find(query) {
       const began = performance.now();
-      const { ranked, weak } = candidatesFor(index, { intent: intentOf(query), nowMs: NOW_MS, memory });
+      const { ranked: found, weak } = candidatesFor(index, { intent: intentOf(query), nowMs: NOW_MS, memory: past.memory });
+      const { factorOf } = past.priority(NOW_MS, []);
+      const ranked = found.map((tool) => ({ ...tool, score: tool.score * factorOf(tool.tool.toolId) })).sort(byScore);
       const ms = performance.now() - began;
       const ids = ranked.slice(0, RANKED).map((candidate) => candidate.tool.toolId);
       const bytes = ids.slice(0, ANSWERED).reduce((sum, id) => sum + (labels.get(id) ?? 0), 0);
       return { ranked: ids, weak, tokens: Math.ceil(bytes / 4), ms };
     },
     async report(query, toolId) {
-      memory.record({ toolId, caller: "", intent: intentOf(query), success: true, atMs: NOW_MS });
+      const says = { kind: "confirm", intent: intentOf(query) } as const;
+      const outcome = { success: true, latencyMs: undefined, after: [] };
+      past.apply({ toolId, caller: "", atMs: NOW_MS, nonce: reported++, says, outcome }, NOW_MS);
     },
     forget() {
-      memory = new IntentMemory("eval");
+      past = new NamespacePast("eval", RETENTION_MS);
     },
     async close() {},
   };

@@ -100,8 +100,10 @@ export class NamespacePast {
     return [...this.places.keys()];
   }
 
-  priority(nowMs: number): Priority {
-    return { factorOf: (toolId) => this.usageOf(toolId)?.factorAt(nowMs) ?? 1 };
+  /** `recent`: tools that were just called, of which others often follow. */
+  priority(nowMs: number, recent: readonly string[]): Priority {
+    const next = new Map(recent.flatMap((toolId) => this.follows.after(toolId)).map(({ toolIds, share }) => [toolIds[1], share]));
+    return { factorOf: (toolId) => this.usageOf(toolId)?.factorAt(nowMs, next.get(toolId)) ?? 1 };
   }
 
   /** Tools whose calls fail now, in the order of their ids. */

@@ -5,6 +5,7 @@ import { standingAfter, type Standing, standingAt } from "./standing.js";
 /** What each may move a score by; together at most 0.2 up or down. */
 export const USAGE = {
   frequency: 0.04,
+  next: 0.05,
   recency: 0.03,
   reliability: 0.12,
   slowness: 0.03,
@@ -50,8 +51,8 @@ export class Usage {
     return standingAt(this.standing, nowMs);
   }
 
-  /** 0.8 to 1.2, and far below while it is collapsed. */
-  factorAt(nowMs: number): number {
+  /** 0.8 to 1.2, and far below while it is collapsed. `next`: how often it follows what was just called, 0 to 1. */
+  factorAt(nowMs: number, next = 0): number {
     if (this.standingAt(nowMs).kind === "collapsed") return USAGE.collapsed;
     const decay = 2 ** (Math.min(0, this.newestMs - nowMs) / USAGE.halfLifeMs);
     const frequency = Math.log2(1 + this.successes * decay) / Math.log2(1 + USAGE.often);
@@ -60,8 +61,8 @@ export class Usage {
     // Some failures are usual; what fails more often than it works counts fully.
     const failing = failures / (this.successes * decay + failures + USAGE.prior);
     const slow = this.latencyMs === undefined ? 0 : Math.min(1, this.latencyMs / USAGE.slowMs);
-    const moved =
-      USAGE.frequency * Math.min(1, frequency) + USAGE.recency * recency - USAGE.reliability * Math.min(1, 2 * failing) - USAGE.slowness * slow;
+    const up = USAGE.frequency * Math.min(1, frequency) + USAGE.recency * recency + USAGE.next * next;
+    const moved = up - USAGE.reliability * Math.min(1, 2 * failing) - USAGE.slowness * slow;
     return 1 + Math.max(-USAGE.most, Math.min(USAGE.most, moved));
   }
 }
