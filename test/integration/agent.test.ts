@@ -12,6 +12,7 @@ import {
 } from "../../src/client/index.js";
 import { AnthropicTools, OpenAiChatTools } from "../../src/client/providers/index.js";
 import { startPair } from "../support/pair.js";
+import { startWire } from "../support/proxy.js";
 import { declared, type RegistryProcess, RemoteRegistry, startRegistry, temporaryFolder } from "../support/registry.js";
 import { corpusFile, startFixture } from "../support/servers.js";
 
@@ -241,6 +242,38 @@ describe("an agent", () => {
     await agent.follow();
     expect((await agent.find("translate titles")).tools.map((t) => t.toolId)).toEqual(["books/translate_titles"]);
     expect((await agent.find("translate titles", { filter: {} })).tools).toHaveLength(2);
+  });
+});
+
+describe("a conversation", () => {
+  it("gets what it called and did not have in the next turn, if the gate lets it", async () => {
+    const registry = await startRegistry();
+    const remote = new RemoteRegistry(registry.grpc);
+    const tools = [tool("translate_subtitles", "Translate subtitles"), tool("burn_film", "Burn a film for good")];
+    await remote.call("register", declared("films", tools, HOUR));
+    const locked = { stub: { name: "open_vault", briefDescription: "Open the vault", requires: [{ scope: "vault" }] }, definition: Buffer.from(JSON.stringify(tool("open_vault", "Open the vault"))) };
+    await remote.call("register", { serverId: "bank", instanceId: "bank-0001", ...HOUR, declared: { tools: [locked] } });
+    const agent = agentOf(registry);
+    await agent.follow();
+    const chat = agent.inject();
+    expect(keys(await chat.turn("translate the subtitles"))).toEqual(["films/translate_subtitles"]);
+    for (const id of ["films/burn_film", "bank/open_vault"]) expect(await chat.call(id)).toMatchObject({ kind: "refused", registered: true });
+    const next = await chat.turn("translate the subtitles");
+    expect(keys(next)).toEqual(["films/translate_subtitles", "films/burn_film"]);
+    expect(next.tokens.extra).toBe(true);
+    expect(next.search).toMatchObject({ found: { withheld: [{ toolId: "bank/open_vault", cause: "SCOPE" }] } });
+  });
+
+  it("goes on over a connection that went dead without a word", async () => {
+    const registry = await startRegistry();
+    await new RemoteRegistry(registry.grpc).call("register", declared("films", [tool("translate_subtitles", "Translate subtitles")], HOUR));
+    const wire = await startWire(Number(registry.grpc.split(":")[1]));
+    const agent = agentOf({ grpc: `127.0.0.1:${wire.port}` });
+    const ask = () => agent.find("translate subtitles", { timeoutMs: 500 }).then((found) => found.tools.length, (error: RegistryError) => error.code);
+    expect(await ask()).toBe(1);
+    wire.deafen();
+    expect([await ask(), await ask(), await ask()]).toEqual(["DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED"]);
+    await expect.poll(ask, { timeout: 10_000 }).toBe(1);
   });
 });
 
