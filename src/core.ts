@@ -34,7 +34,7 @@ import { type Credentials } from "./upstream/credentials/credentials.js";
 import type { Env } from "./upstream/credentials/file.js";
 import type { Resolve } from "./upstream/egress.js";
 import { createUpstream } from "./upstream/upstream.js";
-import { assembleQuality } from "./quality-assembly.js";
+import { assembleOverlayOutcomes, assembleQuality } from "./quality-assembly.js";
 
 export interface World {
   readonly clock: Clock;
@@ -155,11 +155,22 @@ export function assemble(
   });
   registry.useHealth(keeper.health, notices.of);
   follow(registry, keeper, intake, metrics);
+  const overlayOutcomes = assembleOverlayOutcomes({ registry, clock, logger });
   const quality = assembleQuality({ registry, monotonic: () => clock.monotonic(), logger });
   const notesOf = (namespace: string) => storeOf(namespace).notes;
   const meaning = embedder && assembleMeaning({ config, files: embedder, notesOf, clock, random, logger, metrics });
   const outcomes = assembleOutcomes({ config, notesOf, clock, random, logger, metrics });
-  const gate = assembleGate({ registry, clock, logger, metrics, rules, meaning, outcomes, onDefinition: (...known) => quality.learned(...known) });
+  const gate = assembleGate({
+    registry,
+    clock,
+    logger,
+    metrics,
+    rules,
+    meaning,
+    outcomes,
+    onDefinition: (...known) => quality.learned(...known),
+    onReport: ({ namespace, toolId, labelVersion, success }) => overlayOutcomes.count(namespace, toolId, labelVersion, success),
+  });
   const toolsets = new Toolsets({
     notesOf: (namespace) => storeOf(namespace).notes,
     clock,
@@ -188,6 +199,7 @@ export function assemble(
       await registry.stop();
       await gate.stop();
       await quality.stop();
+      await overlayOutcomes.stop();
       await upstream.close();
     },
   };

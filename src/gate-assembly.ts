@@ -4,7 +4,8 @@ import type { Fold, Partition } from "./catalogue/partition.js";
 import type { Registry } from "./catalogue/registry.js";
 import { splitToolId } from "./domain/ids.js";
 import type { GateRules } from "./gate-rules.js";
-import type { ServerRecord } from "./domain/server.js";
+import { laid } from "./catalogue/overlays/lay.js";
+import type { ServerRecord, Tool } from "./domain/server.js";
 import type { MeaningArm } from "./gate/dense/meaning.js";
 import { Gate, type GateDeps } from "./gate/gate.js";
 import type { Outcomes } from "./gate/outcomes/outcomes.js";
@@ -18,6 +19,7 @@ export interface GateParts {
   readonly clock: Omit<GateClock, "pause">;
   readonly logger: Logger;
   readonly onDefinition?: GateDeps["onDefinition"];
+  readonly onReport?: GateDeps["onReport"];
   readonly metrics: Pick<Metrics, "finds" | "findDuration" | "findWithheld" | "gateRulesValid">;
   readonly rules: GateRules;
   /** Undefined where no embedder is set. */
@@ -26,7 +28,7 @@ export interface GateParts {
   readonly outcomes?: Outcomes | undefined;
 }
 
-export function assembleGate({ registry, clock, logger, metrics, rules, onDefinition, meaning, outcomes }: GateParts): Gate {
+export function assembleGate({ registry, clock, logger, metrics, rules, onDefinition, onReport, meaning, outcomes }: GateParts): Gate {
   const tellRules = (): void => metrics.gateRulesValid.set(rules.valid ? 1 : 0);
   rules.onChange(tellRules);
   tellRules();
@@ -35,6 +37,8 @@ export function assembleGate({ registry, clock, logger, metrics, rules, onDefini
     meaning,
     outcomes,
     ...(onDefinition && { onDefinition }),
+    ...(onReport && { onReport }),
+    asTried: triedTools(),
     catalogue: catalogueOf(registry, logger),
     load: async (namespace, toolIds, view, deadlineMs) => {
       const { results } = await registry.schemas({ namespace, toolIds, view, minRevision: "", deadlineMs });
@@ -69,6 +73,17 @@ export function assembleGate({ registry, clock, logger, metrics, rules, onDefini
     });
   }
   return gate;
+}
+
+/** Made once for each tool on trial: the gate knows labels by the tool that has them. */
+function triedTools(): (tool: Tool) => Tool {
+  const made = new WeakMap<Tool, Tool>();
+  return (tool) => {
+    if (!tool.overlay?.overlay.trial) return tool;
+    const known = made.get(tool) ?? laid(tool, { ...tool.overlay.overlay, trial: false }, stubCodec);
+    made.set(tool, known);
+    return known;
+  };
 }
 
 /**

@@ -1,5 +1,6 @@
 /** The book of quality of a replica: follows the catalogue, and hears of definitions from whoever reads them. */
-import type { Logger } from "./catalogue/ports.js";
+import { OverlayOutcomes } from "./catalogue/overlays/outcomes.js";
+import type { Clock, Logger } from "./catalogue/ports.js";
 import { QualityBook } from "./catalogue/quality/book.js";
 import type { Registry } from "./catalogue/registry.js";
 import { toolId } from "./domain/ids.js";
@@ -40,6 +41,22 @@ export function assembleQuality({ registry, monotonic, logger }: QualityParts): 
   }
   registry.useQuality(book);
   return book;
+}
+
+/** Counts what came of calls, by the labels that agents were shown. */
+export function assembleOverlayOutcomes({ registry, clock, logger }: { readonly registry: Registry; readonly clock: Clock; readonly logger: Logger }): OverlayOutcomes {
+  const outcomes = new OverlayOutcomes({
+    notesOf: (namespace) => registry.partitionOf(namespace).deps.store.notes,
+    overlayOf: (namespace, id) => {
+      const found = historiesOf(registry, namespace).map((history) => history.tool(namespace, id));
+      return found.find((tool) => tool !== undefined)?.tool.overlay?.overlay;
+    },
+    codec: stubCodec.overlays,
+    clock,
+    logger,
+  });
+  registry.useOverlayOutcomes(outcomes);
+  return outcomes;
 }
 
 /** While a new catalogue grows beside the old one, tools of both are judged. */

@@ -5,6 +5,7 @@ import type { Probing } from "../domain/health/probing.js";
 import type { Principal } from "../domain/identity.js";
 import type { ApproveInput } from "../domain/admission/overlay.js";
 import type { Overlay } from "../domain/overlay.js";
+import type { OverlayOutcome } from "./ports.js";
 import type { QualityWarning, WarningKind } from "../domain/quality/warning.js";
 import type { Position } from "../domain/revision.js";
 import type { Availability, ServerRecord, Tool, Transport } from "../domain/server.js";
@@ -274,6 +275,8 @@ export interface OverlayView {
   readonly state: "shown" | "trial" | "inactive";
   /** For `inactive`, a sentence without its end. */
   readonly why: string;
+  /** What came of calls since it was approved, by the label that agents were shown; unsaid where nobody counts. */
+  readonly outcomes?: Omit<OverlayOutcome, "toolName" | "version">;
 }
 
 export interface ApproveOutput {

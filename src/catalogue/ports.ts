@@ -196,6 +196,18 @@ export interface Random {
 export interface OverlayCodec {
   encodeShelf(overlays: readonly Overlay[]): Uint8Array;
   decodeShelf(bytes: Uint8Array): readonly Overlay[];
+  encodeOutcomes(outcomes: readonly OverlayOutcome[]): Uint8Array;
+  decodeOutcomes(bytes: Uint8Array): readonly OverlayOutcome[];
+}
+
+/** What came of calls to one tool since a version of its overlay was approved, by the label that agents were shown. */
+export interface OverlayOutcome {
+  readonly toolName: string;
+  readonly version: string;
+  readonly overlaySuccesses: number;
+  readonly overlayFailures: number;
+  readonly ownSuccesses: number;
+  readonly ownFailures: number;
 }
 
 /** Turns labels into their stored bytes and back. Implemented beside the stores, with protobuf. */

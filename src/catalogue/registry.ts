@@ -27,6 +27,7 @@ import { healStanding } from "./heal.js";
 import { isolate, type Refresher, refresh, resume } from "./isolation.js";
 import { CatalogueListingWriter } from "./listing-writer.js";
 import type { RegistryObserver } from "./observer.js";
+import type { OverlayOutcomes } from "./overlays/outcomes.js";
 import { approve, listOverlays, withdraw } from "./overlays/overlays.js";
 import { Partition } from "./partition.js";
 import type { QualityBook } from "./quality/book.js";
@@ -79,6 +80,7 @@ export class Registry implements RegistryApi {
   #loader: SchemaLoader | undefined;
   #refresher: Refresher | undefined;
   #quality: QualityBook | undefined;
+  #overlayOutcomes: OverlayOutcomes | undefined;
   #health: RegistryApi["health"] | undefined;
   #notices: RegistryApi["notices"] | undefined;
   #draining: Fault | undefined;
@@ -121,6 +123,11 @@ export class Registry implements RegistryApi {
   /** Listings read the catalogue, too. */
   useRefresher(refresher: Refresher): void {
     this.#refresher = refresher;
+  }
+
+  /** Who counts outcomes reads the catalogue, too. */
+  useOverlayOutcomes(outcomes: OverlayOutcomes): void {
+    this.#overlayOutcomes = outcomes;
   }
 
   /** Who judges descriptions reads the catalogue, too. */
@@ -258,7 +265,7 @@ export class Registry implements RegistryApi {
 
   async overlays(q: Parameters<RegistryApi["overlays"]>[0]) {
     const namespace = namespaceOf(q.namespace);
-    return listOverlays(this.#part(namespace).writes, namespace, q.serverIds);
+    return listOverlays(this.#part(namespace).writes, namespace, q.serverIds, this.#overlayOutcomes);
   }
 
   get version(): number {

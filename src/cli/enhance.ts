@@ -2,6 +2,7 @@
 import { Command } from "commander";
 import { approveCommand, showCommand, withdrawCommand } from "./enhance/overlays.js";
 import { proposeCommand } from "./enhance/propose.js";
+import { reportCommand } from "./enhance/report.js";
 import type { Io } from "./io.js";
 
 export function enhanceCommand(io: Io, setExitCode: (code: number) => void): Command {
@@ -11,5 +12,6 @@ export function enhanceCommand(io: Io, setExitCode: (code: number) => void): Com
     .addCommand(proposeCommand(io, setExitCode))
     .addCommand(approveCommand(io, setExitCode))
     .addCommand(showCommand(io))
-    .addCommand(withdrawCommand(io));
+    .addCommand(withdrawCommand(io))
+    .addCommand(reportCommand(io));
 }

@@ -39,6 +39,11 @@ export function versionOf({ texts, madeFor, digest }: Pick<Overlay, "texts" | "m
   return `o${hash.digest("hex").slice(0, 15)}`;
 }
 
+/** What names the label that the tool shows: empty for its registrant's own. */
+export function labelVersionOf({ overlay }: Pick<Tool, "overlay">): string {
+  return overlay && !overlay.overlay.trial ? versionOf(overlay.overlay) : "";
+}
+
 /** Whether both say the same to the same callers. */
 export function sameOverlay(a: Overlay | undefined, b: Overlay | undefined): boolean {
   if (!a || !b) return a === b;

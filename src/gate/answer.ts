@@ -1,5 +1,6 @@
 /** From the chosen tools to an answer: schemas loaded, tokens counted, the budget kept. */
 import { LIMITS } from "../domain/limits.js";
+import { labelVersionOf } from "../domain/overlay.js";
 import { estimatedTokens } from "../domain/stub.js";
 import type { FindQuery, RankedTool, SchemaChoice, WithheldTool } from "./api.js";
 import type { Choosable } from "./find.js";

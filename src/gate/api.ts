@@ -16,6 +16,8 @@ export interface RecentTool {
 export type SchemaChoice = "none" | "auto" | SchemaView;
 
 export interface FindQuery {
+  /** Who asks: a principal's id, put in by the guard; unsaid where nobody is identified. */
+  readonly caller?: string;
   readonly intent: string;
   /** tool_ids that are wanted as if the intent named them, without any word of theirs. */
   readonly named?: readonly string[];

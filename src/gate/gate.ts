@@ -14,7 +14,7 @@ import { intentOf } from "./intent.js";
 import type { LiveIndex } from "./live-index.js";
 import { mapOfAll, mapOfModule } from "./module-map.js";
 import { moduleNamed } from "./modules.js";
-import { NamespaceIndex } from "./namespace-index.js";
+import { NamespaceIndex, type NamespaceIndexDeps } from "./namespace-index.js";
 import type { NamespacePast } from "./outcomes/namespace-past.js";
 import type { Outcomes } from "./outcomes/outcomes.js";
 import { lastOf, sequencesRelated } from "./related/sequences.js";
@@ -41,6 +41,10 @@ export interface GateDeps {
   /** Undefined where no embedder is set. */
   readonly meaning?: MeaningArm | undefined;
   readonly onError: (error: unknown, facts: { readonly namespace: string; readonly tool: string }) => void;
+  /** The tool with the label that is on trial as its own, the same object each time; unsaid: there are no trials. */
+  readonly asTried?: (tool: Tool) => Tool;
+  /** Others who want to know what came of calls. */
+  readonly onReport?: (report: OutcomeReport) => void;
   /** Others who want to know the definitions that are read for the index. */
   readonly onDefinition?: (namespace: string, toolId: string, digest: string, definition: Uint8Array) => void;
 }
@@ -50,14 +54,19 @@ export class Gate implements GateApi {
   private readonly labels = new Map<Tool, StubFields>();
   private readonly reader: DefinitionReader;
 
+  private readonly trials: Trials;
+
   constructor(private readonly deps: GateDeps) {
     const { catalogue, clock } = deps;
+    const makeIndex = (namespace: string, tried: GateCatalogue) => this.newIndex(namespace, tried, UNHEARD);
+    this.trials = new Trials({ catalogue, asTried: deps.asTried ?? ((tool) => tool), makeIndex });
     this.reader = new DefinitionReader({
       catalogue,
       clock,
       learned: (namespace, id, digest, definition) => {
         try {
           this.namespaces.get(namespace)?.learned(id, digest, definition);
+          this.trials.learned(namespace, id, digest, definition);
           deps.onDefinition?.(namespace, id, digest, definition);
         } catch (error) {
           deps.onError(error, { namespace, tool: id });
@@ -84,6 +93,7 @@ export class Gate implements GateApi {
   ): void {
     const ids = (of: readonly string[]) => of.map((name) => toolId(serverId, name));
     this.indexOf(namespace).touch(serverId, service, ids(names), () => ids(all()));
+    this.trials.changed(namespace, serverId, service, ids(names), () => ids(all()));
   }
 
   /** A whole partition's catalogue is another one: these are its namespaces, and of those that were, which `belong` to it. */
@@ -92,19 +102,20 @@ export class Gate implements GateApi {
     for (const namespace of this.namespaces.keys())
       if (belongs(namespace) && !now.has(namespace)) this.namespaces.delete(namespace);
     for (const namespace of now) this.indexOf(namespace).reload();
+    this.trials.reset(now, belongs);
   }
 
   async find(query: FindQuery, deadlineMs: number | undefined): Promise<FindOutput> {
-    const { catalogue, load, clock, observer, meaning } = this.deps;
+    const { load, clock, observer, meaning } = this.deps;
     const { namespace } = query.filter;
     const past = await this.pastOf(namespace);
     // First, because the catalogue that is answered from is to be the one of after this waiting.
     const alike = (await meaning?.alike(namespace, query.intent, deadlineMs)) ?? NO_MEANING;
+    const { catalogue, index: held } = this.armOf(query);
     const cut = await catalogue.at(namespace, query.minRevision);
     const rules = this.deps.rules(namespace);
     const category = rules.category(query.category);
     if (query.category !== "" && !category) moduleNamed(cut, query.category);
-    const held = this.namespaces.get(namespace);
     const behind = held?.catchUp();
     if (behind) await this.inTime(behind);
     const began = clock.monotonic();
@@ -157,6 +168,7 @@ export class Gate implements GateApi {
     const past = await this.pastOf(namespace);
     const cut = await catalogue.at(namespace, "");
     if (!cut.tool(id)) throw new Fault("NOT_FOUND", `no such tool in this namespace: ${id}`, { metadata: { tool_id: id } });
+    this.deps.onReport?.(report);
     if (!past || !outcomes) return { remembered: false };
     return { remembered: outcomes.report({ ...report, preceding: knownBefore(report, cut) }) };
   }
@@ -187,22 +199,37 @@ export class Gate implements GateApi {
   private indexOf(namespace: string): NamespaceIndex {
     const known = this.namespaces.get(namespace);
     if (known) return known;
-    const { catalogue, clock, onError, meaning } = this.deps;
-    const made: NamespaceIndex = new NamespaceIndex(namespace, {
-      catalogue,
-      clock,
-      labelOf: ({ tool }) => this.deps.decode(tool.stub),
+    const { catalogue, meaning } = this.deps;
+    const made: NamespaceIndex = this.newIndex(namespace, catalogue, {
       onEmpty: () => {
         if (this.namespaces.get(namespace) === made) this.namespaces.delete(namespace);
       },
       onDocument: (document) => meaning?.described(namespace, document),
       onGone: (id) => meaning?.gone(namespace, id),
       onRead: (has) => meaning?.retain(namespace, has),
-      onUnread: (id, digest) => this.reader.want(namespace, id, digest),
-      onError: (error, tool) => onError(error, { namespace, tool }),
     });
     this.namespaces.set(namespace, made);
     return made;
+  }
+
+  private newIndex(namespace: string, catalogue: GateCatalogue, hooks: Hooks): NamespaceIndex {
+    const { clock, decode, onError } = this.deps;
+    return new NamespaceIndex(namespace, {
+      ...hooks,
+      catalogue,
+      clock,
+      labelOf: ({ tool }) => decode(tool.stub),
+      onUnread: (id, digest) => this.reader.want(namespace, id, digest),
+      onError: (error, tool) => onError(error, { namespace, tool }),
+    });
+  }
+
+  /** What a question is answered from: labels on trial show to half of the callers. */
+  private armOf(query: FindQuery): { readonly catalogue: GateCatalogue; readonly index: NamespaceIndex | undefined } {
+    const { namespace } = query.filter;
+    const index = this.trials.index(namespace);
+    if (index && isShownTrials(query)) return { catalogue: this.trials.catalogue, index };
+    return { catalogue: this.deps.catalogue, index: this.namespaces.get(namespace) };
   }
 
   /** The same few tools are candidates again and again. A tool's label never changes: another label is another tool. */
@@ -224,6 +251,10 @@ function knownBefore({ toolId: id, preceding }: OutcomeReport, cut: Cut): readon
   const known = unknown < 0 ? preceding : preceding.slice(0, unknown);
   return known.filter((before, i) => before !== (i === 0 ? id : known[i - 1]));
 }
+
+type Hooks = Pick<NamespaceIndexDeps, "onEmpty" | "onDocument" | "onGone" | "onRead">;
+/** The first index tells what there is to tell. */
+const UNHEARD: Hooks = { onEmpty: () => undefined, onDocument: () => undefined, onGone: () => undefined, onRead: () => undefined };
 
 /** Tools that rules prefer by name, most of them on one server: a name that a hundred servers have is no preference. */
 const SOUGHT_MOST = 100;

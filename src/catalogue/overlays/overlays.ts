@@ -12,6 +12,7 @@ import { present, seeServer } from "../isolation.js";
 import type { StubCodec } from "../ports.js";
 import type { Decision, Writes } from "../writes.js";
 import { laid } from "./lay.js";
+import type { OverlayOutcomes } from "./outcomes.js";
 import { overlaysIn, Shelf } from "./shelf.js";
 
 /** The input has passed `checkApproval`. All overlays in one revision, or none; approving them again changes nothing. */
@@ -84,7 +85,14 @@ async function takeOff(
 }
 
 /** In name order: what is kept of the server, with what it does now. */
-async function overlaysOf(writes: Writes, namespace: string, serverId: string): Promise<readonly OverlayView[]> {
+async function overlaysOf(writes: Writes, namespace: string, serverId: string, outcomes: OverlayOutcomes | undefined): Promise<readonly OverlayView[]> {
+  const views = await viewsOf(writes, namespace, serverId);
+  if (!outcomes || views.length === 0) return views;
+  const counted = await outcomes.of(namespace, serverId);
+  return views.map((view) => ({ ...view, outcomes: counted(view.toolId, view.version) }));
+}
+
+async function viewsOf(writes: Writes, namespace: string, serverId: string): Promise<readonly OverlayView[]> {
   const kept = await new Shelf(writes, namespace, serverId).read();
   const record = writes.partition.serving().history.server(namespace, serverId)?.record;
   const all = new Map([...kept, ...overlaysIn(record).map((overlay) => [overlay.toolName, overlay] as const)]);
@@ -144,13 +152,18 @@ function overlayOf({ toolName, texts, madeFor, digest }: ProposedOverlay, trial:
 const SIDE_BY_SIDE = 64;
 
 /** Of these servers, whether they are registered or not; of all that are registered where none is named. */
-export async function listOverlays(writes: Writes, namespace: string, serverIds: readonly string[]): Promise<OverlaysOutput> {
+export async function listOverlays(
+  writes: Writes,
+  namespace: string,
+  serverIds: readonly string[],
+  outcomes: OverlayOutcomes | undefined,
+): Promise<OverlaysOutput> {
   const { history } = writes.partition.serving();
   const registered = (history.namespace(namespace)?.ordered ?? []).map(({ serverId }) => serverId);
   const ids = serverIds.length > 0 ? [...new Set(serverIds)] : registered;
   const views: OverlayView[] = [];
   for (let at = 0; at < ids.length; at += SIDE_BY_SIDE) {
-    const some = ids.slice(at, at + SIDE_BY_SIDE).map((serverId) => overlaysOf(writes, namespace, serverId));
+    const some = ids.slice(at, at + SIDE_BY_SIDE).map((serverId) => overlaysOf(writes, namespace, serverId, outcomes));
     views.push(...(await Promise.all(some)).flat());
   }
   return { overlays: views.sort((a, b) => compareText(a.toolId, b.toolId)), position: history.head };

@@ -39,7 +39,7 @@ export class GuardedApi implements Api {
     this.gate = {
       map: (query) => gate.map(this.seen(query)),
       report: (report) => gate.report({ ...this.seen(report), caller: caller.id }),
-      find: (query, deadlineMs) => gate.find({ ...query, filter: this.seen(query.filter) }, deadlineMs),
+      find: (query, deadlineMs) => gate.find({ ...query, caller: caller.id, filter: this.seen(query.filter) }, deadlineMs),
     };
     this.toolsets = {
       create: async (input) => {

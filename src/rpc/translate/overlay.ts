@@ -52,7 +52,7 @@ const STATE: Readonly<Record<OverlayView["state"], Overlay_State>> = {
   inactive: Overlay_State.INACTIVE,
 };
 
-export function fromOverlay({ toolId, overlay, version, state, why }: OverlayView): WireOverlay {
+export function fromOverlay({ toolId, overlay, version, state, why, outcomes }: OverlayView): WireOverlay {
   const { texts, madeFor, digest, trial, by, atMs } = overlay;
   return create(OverlaySchema, {
     toolId,
@@ -65,6 +65,10 @@ export function fromOverlay({ toolId, overlay, version, state, why }: OverlayVie
     approvedBy: by,
     approvedAt: timestampFromMs(atMs),
     trial,
+    ...(outcomes && {
+      withOverlay: { successes: BigInt(outcomes.overlaySuccesses), failures: BigInt(outcomes.overlayFailures) },
+      withOwn: { successes: BigInt(outcomes.ownSuccesses), failures: BigInt(outcomes.ownFailures) },
+    }),
   });
 }
 

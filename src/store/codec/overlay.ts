@@ -1,9 +1,12 @@
 /** Overlays as bytes: inside of a tool, and in the notes that keep them. */
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import type { OverlayCodec } from "../../catalogue/ports.js";
+import type { OverlayCodec, OverlayOutcome } from "../../catalogue/ports.js";
 import type { LabelTexts, Overlay } from "../../domain/overlay.js";
 import type { Tool } from "../../domain/server.js";
 import {
+  type OverlayOutcome as WireOutcome,
+  OverlayOutcomeSchema,
+  OverlayOutcomesSchema,
   OverlaySchema,
   OverlayShelfSchema,
   type LabelTexts as WireTexts,
@@ -23,7 +26,35 @@ export const overlayCodec: OverlayCodec = {
     if (format > FORMAT) throw new Error(`overlays are kept in format ${format}, and this version reads ${FORMAT}: upgrade this replica`);
     return overlays.map((overlay) => overlayOf(overlay, overlay.toolName));
   },
+  encodeOutcomes: (outcomes) => toBinary(OverlayOutcomesSchema, create(OverlayOutcomesSchema, { format: FORMAT, outcomes: outcomes.map(wireOutcome) })),
+  decodeOutcomes: (bytes) => {
+    const { format, outcomes } = fromBinary(OverlayOutcomesSchema, bytes);
+    if (format > FORMAT) throw new Error(`outcomes of overlays are kept in format ${format}, and this version reads ${FORMAT}: upgrade this replica`);
+    return outcomes.map(outcomeOf);
+  },
 };
+
+function wireOutcome({ toolName, version, ...counts }: OverlayOutcome): MessageInitShape<typeof OverlayOutcomeSchema> {
+  return {
+    toolName,
+    version,
+    overlaySuccesses: BigInt(counts.overlaySuccesses),
+    overlayFailures: BigInt(counts.overlayFailures),
+    ownSuccesses: BigInt(counts.ownSuccesses),
+    ownFailures: BigInt(counts.ownFailures),
+  };
+}
+
+function outcomeOf({ toolName, version, ...counts }: WireOutcome): OverlayOutcome {
+  return {
+    toolName,
+    version,
+    overlaySuccesses: Number(counts.overlaySuccesses),
+    overlayFailures: Number(counts.overlayFailures),
+    ownSuccesses: Number(counts.ownSuccesses),
+    ownFailures: Number(counts.ownFailures),
+  };
+}
 
 /** The name and, in a trial, the registrant's own stub are the tool's. */
 export function wireLaid({ overlay, own }: Laid): WireInit {
