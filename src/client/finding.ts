@@ -96,7 +96,8 @@ export function findRequest(namespace: string, intent: string, options: FindOpti
   };
 }
 
-export function foundIn(answer: FindToolsResponse, intent: string, { history = [] }: FindOptions): Found {
+/** An answer of FindTools, or of the selector, as `find` gives it: what `Injector.turn` takes. */
+export function foundIn(answer: FindToolsResponse, intent: string, { history = [] }: Pick<FindOptions, "history"> = {}): Found {
   const { weak, catalogueTools, revision, stale } = answer;
   return {
     intent,

@@ -25,6 +25,7 @@ export type { RandomSource, Timers } from "./timers.js";
 export type { AgentOptions, MapOptions, ModuleMap } from "./connect.js";
 export { Agent, connect } from "./connect.js";
 export type { FindOptions, Found, FoundTool, ReasonKind, SideEffectName, WithheldCause, WithheldFinding } from "./finding.js";
+export { foundIn } from "./finding.js";
 export type { Outcome, ReportOptions } from "./reporting.js";
 export type { CallToolOptions } from "./calling/caller.js";
 export type { McpDialer, McpEndpoint, McpSession, SdkDialerOptions } from "./calling/mcp.js";

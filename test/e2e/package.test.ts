@@ -1,7 +1,7 @@
 /** The package as others get it: packed, installed into an empty project, run and imported there. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -127,5 +127,25 @@ describe("installed into an empty project", () => {
     expect(compiled.status, compiled.text).toBe(0);
     const ran = run(process.execPath, ["out/use.js"], folder);
     expect(ran.stdout, ran.text).toBe("127.0.0.1:7850 UNAVAILABLE function function stopped undefined\n");
+  });
+
+  it("does without the agent's optional peers, and says so", ({ skip }) => {
+    if (why !== "") return skip(why);
+    if (existsSync(join(tmpdir(), "node_modules"))) return skip("the folder of temporary files lends its packages to all projects in it");
+    const program = `
+      import { connect, gptTokenizer } from "toolcrib/client";
+      const tokenizer = await gptTokenizer();
+      const agent = connect({ targets: "127.0.0.1:1" });
+      const outcome = await agent.call("some/tool");
+      await agent.close();
+      console.log(tokenizer.name, tokenizer.count("12345678"), outcome.kind, outcome.errorKind);
+      const { sdkDialer } = await import("toolcrib/client");
+      await sdkDialer()({ serverId: "some", url: "http://127.0.0.1:1/mcp", transport: "streamable-http" }).catch((error) => console.log(error.message));
+    `;
+    const ran = run(process.execPath, ["--input-type=module", "-e", program], folder);
+    expect(ran.stdout, ran.text).toBe(
+      "bytes/4 2 failed UNREACHABLE\n" +
+        "calling tools needs @modelcontextprotocol/client: install it (npm install @modelcontextprotocol/client), or give connect() an mcp dialer of your own\n",
+    );
   });
 });
