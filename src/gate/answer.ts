@@ -41,7 +41,7 @@ export async function price(
     spent += tokens;
     const { margin, reasons, sideEffect } = candidate;
     const { tool, availability } = listed;
-    tools.push({ toolId, tool, availability, score, margin, reasons, tokens, schema, sideEffect, labelVersion: "" });
+    tools.push({ toolId, tool, availability, score, margin, reasons, tokens, schema, sideEffect, labelVersion: labelVersionOf(tool) });
   }
   return { tools, withheld, tokens: spent };
 }

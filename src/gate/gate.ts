@@ -20,6 +20,7 @@ import type { Outcomes } from "./outcomes/outcomes.js";
 import { lastOf, sequencesRelated } from "./related/sequences.js";
 import type { Cut, DecodeStub, GateCatalogue, GateClock, ListedTool, LoadSchemas } from "./ports.js";
 import { NO_PRIORITY, NO_RELATED, type Rules, type Ruling } from "./stages.js";
+import { isShownTrials, Trials } from "./trials.js";
 
 /** What the gate tells the metrics. */
 export interface GateObserver {
