@@ -5,6 +5,7 @@ import type { Availability, Tool } from "../../src/domain/server.js";
 import { EMPTY_STUB, type StubFields } from "../../src/domain/stub.js";
 import type { FindQuery } from "../../src/gate/api.js";
 import { Gate, type GateObserver } from "../../src/gate/gate.js";
+import type { Outcomes } from "../../src/gate/outcomes/outcomes.js";
 import type { ListedTool, LoadSchemas } from "../../src/gate/ports.js";
 import { NO_RULES, type Rules } from "../../src/gate/stages.js";
 import { stubCodec } from "../../src/store/codec/stub.js";
@@ -25,7 +26,12 @@ export interface Shelf {
 
 const POSITION = { partition: 0, revision: 7, chain: "abc" };
 
-export function shelf(load: LoadSchemas = async () => [], rules: Rules = NO_RULES): Shelf {
+/** `past`: what calls taught, and the time at which it is asked; nothing is remembered without it. */
+export function shelf(
+  load: LoadSchemas = async () => [],
+  rules: Rules = NO_RULES,
+  past?: { readonly outcomes: Outcomes; now(): number },
+): Shelf {
   const tools = new Map<string, ListedTool>();
   const definitions = new Map<string, Uint8Array>();
   const errors: unknown[] = [];
@@ -51,10 +57,11 @@ export function shelf(load: LoadSchemas = async () => [], rules: Rules = NO_RULE
       definitions: async (_namespace, digests) => digests.map((digest) => definitions.get(digest)),
     },
     load,
+    outcomes: past?.outcomes,
     rules: () => rules,
     decode: (stub) => stubCodec.decode(stub),
     clock: {
-      now: () => Date.now(),
+      now: () => past?.now() ?? Date.now(),
       monotonic: () => performance.now(),
       pause: () => new Promise((resolve) => setImmediate(resolve)),
       sleep: (_ms, signal) => new Promise((resolve) => signal?.addEventListener("abort", () => resolve())),

@@ -1,7 +1,7 @@
 /** What came of one call to a tool, and how much of that is kept. */
 
 export interface Outcome {
-  /** When it was reported, ms since 1970. */
+  /** When it was reported, ms since 1970, with a fraction. */
   readonly atMs: number;
   /** Keyed hash of who reported it. */
   readonly caller: number;

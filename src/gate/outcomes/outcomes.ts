@@ -40,6 +40,9 @@ const OUTCOMES = {
   stopMs: 2_000,
 } as const;
 
+/** Reports of one millisecond keep their order. */
+const APART_MS = 2 ** -10;
+
 interface Held {
   readonly shared: SharedPast;
   /** While the first look at the store may still be waited for. */
@@ -57,6 +60,8 @@ export class Outcomes {
   private readonly pace: ReportPace;
   private readonly stopping = new AbortController();
   private working: Promise<void> | undefined;
+  /** Time of the last report. */
+  private lastMs = 0;
 
   constructor(private readonly deps: OutcomesDeps) {
     this.pace = new ReportPace(deps.perSecond);
@@ -86,7 +91,8 @@ export class Outcomes {
   report(report: OutcomeReport): boolean {
     const { clock, random, observer } = this.deps;
     const held = this.held(report.namespace);
-    const changed = held.shared.report(happeningOf(report, clock.now(), Math.floor(random.next() * 2 ** 32)));
+    this.lastMs = Math.max(clock.now(), this.lastMs + APART_MS);
+    const changed = held.shared.report(happeningOf(report, this.lastMs, Math.floor(random.next() * 2 ** 32)));
     held.dirtySinceMs ??= clock.monotonic();
     const remembered = report.success && changed;
     observer.reported(remembered ? "remembered" : "counted");

@@ -1,8 +1,9 @@
 /** Whether a tool can be relied on: a machine with hysteresis over what came of its calls. */
 import type { Outcome } from "./outcome.js";
 
+/** `sinceMs`: older outcomes belong to a story that has ended. */
 export type Standing =
-  | { readonly kind: "trusted" }
+  | { readonly kind: "trusted"; readonly sinceMs: number }
   /** Its calls fail: it stands behind all that fit, until it is tried again. */
   | { readonly kind: "collapsed"; readonly sinceMs: number; readonly trialAtMs: number; readonly trials: number }
   /** It is offered again, and a few calls decide. */
@@ -25,11 +26,11 @@ export const STANDING = {
   trialMostMs: 2 * 3_600_000,
 } as const;
 
-const TRUSTED: Standing = { kind: "trusted" };
+const UNTRIED: Standing = { kind: "trusted", sinceMs: 0 };
 
 /** After these outcomes, the newest first. What time alone changes is told by `standingAt`. */
 export function standingAfter(outcomes: readonly Outcome[]): Standing {
-  let standing = TRUSTED;
+  let standing = UNTRIED;
   if (tally(outcomes).failures < STANDING.failuresLeast) return standing;
   for (let i = outcomes.length - 1; i >= 0; i--) standing = next(standing, outcomes.slice(i));
   return standing;
@@ -47,7 +48,7 @@ function next(before: Standing, newestFirst: readonly Outcome[]): Standing {
   const standing = standingAt(before, latest.atMs);
   switch (standing.kind) {
     case "trusted":
-      return fails(newestFirst) ? collapse(latest.atMs, 0) : standing;
+      return fails(since(standing, newestFirst)) ? collapse(latest.atMs, 0) : standing;
     case "collapsed":
       // Somebody called it all the same: a success begins the trial, a failure puts it off.
       if (!latest.success) return collapse(latest.atMs, standing.trials, standing.sinceMs);
@@ -62,8 +63,8 @@ function afterTrial(
   newestFirst: readonly Outcome[],
   latest: Outcome,
 ): Standing {
-  const { successes, failures } = tally(heard(newestFirst.filter(({ atMs }) => atMs >= standing.sinceMs), STANDING.decidedBy));
-  if (successes - failures >= STANDING.decidedBy) return TRUSTED;
+  const { successes, failures } = tally(heard(since(standing, newestFirst), STANDING.decidedBy));
+  if (successes - failures >= STANDING.decidedBy) return { kind: "trusted", sinceMs: standing.sinceMs };
   if (failures - successes >= STANDING.decidedBy) return collapse(latest.atMs, standing.trials + 1);
   return standing;
 }
@@ -71,6 +72,16 @@ function afterTrial(
 function collapse(atMs: number, trials: number, sinceMs = atMs): Standing {
   const waitMs = Math.min(STANDING.trialMs * 2 ** trials, STANDING.trialMostMs);
   return { kind: "collapsed", sinceMs, trialAtMs: atMs + waitMs, trials };
+}
+
+/** The outcomes that count for it. */
+export function since({ sinceMs }: Standing, newestFirst: readonly Outcome[]): readonly Outcome[] {
+  return newestFirst.filter(({ atMs }) => atMs >= sinceMs);
+}
+
+/** Failures among the latest outcomes that are heard, as a share of a full window: few say little. */
+export function failingShare(newestFirst: readonly Outcome[]): number {
+  return tally(heard(newestFirst, STANDING.callerMost)).failures / STANDING.window;
 }
 
 function fails(newestFirst: readonly Outcome[]): boolean {

@@ -1,6 +1,6 @@
 /** How often, how lately, how well and how fast a tool was used, as what its score is multiplied by. */
 import type { Outcome } from "./outcome.js";
-import { standingAfter, type Standing, standingAt } from "./standing.js";
+import { failingShare, since, standingAfter, type Standing, standingAt } from "./standing.js";
 
 /** What each may move a score by; together at most 0.2 up or down. */
 export const USAGE = {
@@ -16,8 +16,6 @@ export const USAGE = {
   often: 64,
   /** A call that takes this long is slow. */
   slowMs: 30_000,
-  /** Successes and failures that are believed of a tool before any is known. */
-  prior: 2,
   /** What a collapsed tool's score counts. */
   collapsed: 0.1,
 } as const;
@@ -25,9 +23,9 @@ export const USAGE = {
 /** What the outcomes of a tool say; made once, and asked at any time after. */
 export class Usage {
   private readonly standing: Standing;
-  /** Successes and failures, each halved for every half-life that it was before the newest. */
+  private readonly failing: number;
+  /** Each halved for every half-life that it was before the newest. */
   private readonly successes: number;
-  private readonly failures: number;
   private readonly newestMs: number;
   private readonly lastSuccessMs: number | undefined;
   /** Of the successes that were measured, the middle one. */
@@ -36,12 +34,10 @@ export class Usage {
   /** The newest first; at least one. */
   constructor(outcomes: readonly Outcome[]) {
     this.standing = standingAfter(outcomes);
+    this.failing = failingShare(since(this.standing, outcomes));
     this.newestMs = outcomes[0]?.atMs ?? 0;
-    const weight = (of: readonly Outcome[]) =>
-      of.reduce((sum, { atMs }) => sum + 2 ** ((atMs - this.newestMs) / USAGE.halfLifeMs), 0);
     const good = outcomes.filter(({ success }) => success);
-    this.successes = weight(good);
-    this.failures = weight(outcomes.filter(({ success }) => !success));
+    this.successes = good.reduce((sum, { atMs }) => sum + 2 ** ((atMs - this.newestMs) / USAGE.halfLifeMs), 0);
     this.lastSuccessMs = good[0]?.atMs;
     const latencies = good.flatMap(({ latencyMs }) => latencyMs ?? []).sort((a, b) => a - b);
     this.latencyMs = latencies[Math.floor(latencies.length / 2)];
@@ -53,16 +49,16 @@ export class Usage {
 
   /** 0.8 to 1.2, and far below while it is collapsed. `next`: how often it follows what was just called, 0 to 1. */
   factorAt(nowMs: number, next = 0): number {
-    if (this.standingAt(nowMs).kind === "collapsed") return USAGE.collapsed;
+    const standing = this.standingAt(nowMs);
+    if (standing.kind === "collapsed") return USAGE.collapsed;
     const decay = 2 ** (Math.min(0, this.newestMs - nowMs) / USAGE.halfLifeMs);
     const frequency = Math.log2(1 + this.successes * decay) / Math.log2(1 + USAGE.often);
     const recency = this.lastSuccessMs === undefined ? 0 : 2 ** (Math.min(0, this.lastSuccessMs - nowMs) / USAGE.halfLifeMs);
-    const failures = this.failures * decay;
-    // Some failures are usual; what fails more often than it works counts fully.
-    const failing = failures / (this.successes * decay + failures + USAGE.prior);
+    // A tool whose time has come to be tried again begins anew.
+    const failing = standing === this.standing ? this.failing * decay : 0;
     const slow = this.latencyMs === undefined ? 0 : Math.min(1, this.latencyMs / USAGE.slowMs);
     const up = USAGE.frequency * Math.min(1, frequency) + USAGE.recency * recency + USAGE.next * next;
-    const moved = up - USAGE.reliability * Math.min(1, 2 * failing) - USAGE.slowness * slow;
+    const moved = up - USAGE.reliability * failing - USAGE.slowness * slow;
     return 1 + Math.max(-USAGE.most, Math.min(USAGE.most, moved));
   }
 }
