@@ -2,8 +2,8 @@
 import type { Store } from "./catalogue/ports.js";
 import { Registry } from "./catalogue/registry.js";
 import { hasIdentity } from "./config/config.js";
-import type { Config } from "./config/setting.js";
-import { isLoopback } from "./config/values.js";
+import type { Config, HostPort } from "./config/setting.js";
+import { formatAddress, isLoopback } from "./config/values.js";
 import type { EgressPolicy, Own } from "./domain/admission/egress.js";
 import { describeRedis, type RedisNode, readRedisAddress, redisNodes } from "./domain/redis-address.js";
 import { Attempts } from "./files/problems.js";
@@ -17,7 +17,10 @@ import { createDoor, type Door } from "./rpc/identity/door.js";
 import { REGISTER } from "./rpc/services/index.js";
 import type { Tls } from "./rpc/tls.js";
 import { openStore } from "./store/open.js";
+import type { Gateway } from "./gateway/gateway.js";
 import type { RedisFiles } from "./store/redis/redis-store.js";
+import { composeGateway, gatewayTarget } from "./compose-gateway.js";
+import { showsCallers } from "./config/gateway-exposure.js";
 import { assemble, type Core, type World } from "./core.js";
 import { type OpenedFiles, openFiles } from "./opened-files.js";
 import { takenAddresses } from "./taken-addresses.js";
@@ -28,6 +31,8 @@ export interface Replica {
   /** Undefined when it is off. */
   readonly httpAddress: { readonly host: string; readonly port: number } | undefined;
   readonly opsAddress: { readonly host: string; readonly port: number };
+  /** Undefined where this process serves no gateway. */
+  readonly gatewayAddress: { readonly host: string; readonly port: number } | undefined;
   /** Resolves when it has a catalogue to serve from. */
   readonly ready: Promise<void>;
   /** Why it is not ready; empty when it is. One sentence each. */
@@ -86,6 +91,11 @@ export async function startReplica(config: Config, world: World): Promise<Replic
       opened.push(http);
       own.push({ what: "the registry's own HTTP listener", ...http.address });
     }
+    const gateway = await gatewayOf(config, world, grpc.address, own);
+    if (gateway) {
+      opened.push({ close: () => gateway.stop() });
+      own.push({ what: "the registry's own gateway", ...gateway.address });
+    }
     const stopGauges = keepGauges({
       registry: core.registry,
       metrics: core.metrics,
@@ -97,7 +107,7 @@ export async function startReplica(config: Config, world: World): Promise<Replic
       kept: core.kept,
     });
     core.start();
-    const replica = replicaOf(core, store, files, ops, grpc, http, stopGauges);
+    const replica = replicaOf(core, store, files, { ops, grpc, http, gateway }, stopGauges);
     return { ...replica, ready: ready.promise, problems, otherPartitions: partitioned.promise };
   } catch (error) {
     for (const one of opened.reverse()) await one.close();
@@ -105,17 +115,24 @@ export async function startReplica(config: Config, world: World): Promise<Replic
   }
 }
 
+interface Listening {
+  readonly ops: OpsServer;
+  readonly grpc: GrpcServer;
+  readonly http: HttpServer | undefined;
+  readonly gateway: Gateway | undefined;
+}
+
 function replicaOf(
   core: Core,
   store: Store,
   files: OpenedFiles,
-  ops: OpsServer,
-  grpc: GrpcServer,
-  http: HttpServer | undefined,
+  { ops, grpc, http, gateway }: Listening,
   stopGauges: () => void,
-): Pick<Replica, "grpcAddress" | "httpAddress" | "opsAddress" | "stop"> {
+): Pick<Replica, "grpcAddress" | "httpAddress" | "opsAddress" | "gatewayAddress" | "stop"> {
   let stopping: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
+    // First of all, as long as the registry that it asks still answers.
+    await gateway?.stop();
     grpc.drain();
     http?.drain();
     core.registry.drain();
@@ -130,11 +147,27 @@ function replicaOf(
     grpcAddress: grpc.address,
     httpAddress: http?.address,
     opsAddress: ops.address,
+    gatewayAddress: gateway?.address,
     stop: () => {
       stopping ??= stop();
       return stopping;
     },
   };
+}
+
+/** A gateway in this process asks the registry as any other does; TOOLCRIB_URL names another address of it, such as its certificate's. */
+async function gatewayOf(config: Config, world: World, grpc: HostPort, own: readonly Own[]): Promise<Gateway | undefined> {
+  if (!config.gateway) return undefined;
+  const { env = {} } = world;
+  const here = `${config.tlsCert === "" ? "grpc" : "grpcs"}://${formatAddress({ ...grpc, host: dialled(grpc.host) })}`;
+  const target = gatewayTarget(env["TOOLCRIB_URL"] || here, env);
+  const identified = showsCallers(config, hasIdentity(config));
+  return composeGateway(config, { target, namespace: env["TOOLCRIB_NAMESPACE"] ?? "", identified, own }, world);
+}
+
+/** Nobody can dial "every address". */
+function dialled(host: string): string {
+  return host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
 }
 
 /** Who is let in, and over what. */

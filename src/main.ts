@@ -63,11 +63,12 @@ async function greet(config: Config, replica: Replica, stopped: Promise<unknown>
 }
 
 /** Where it listens, in one line. */
-function places(config: Config, { grpcAddress, httpAddress, opsAddress }: Replica): string {
+function places(config: Config, { grpcAddress, httpAddress, opsAddress, gatewayAddress }: Replica): string {
   const scheme = config.tlsCert === "" ? "http" : "https";
   const http = httpAddress ? `, HTTP ${scheme}://${formatAddress(httpAddress)}` : "";
   const ops = `${scheme}://${formatAddress(opsAddress)}`;
-  return `gRPC ${formatAddress(grpcAddress)}${http}, ops ${ops}, store ${describeStore(config)}`;
+  const gateway = gatewayAddress ? `, MCP ${scheme}://${formatAddress(gatewayAddress)}/mcp` : "";
+  return `gRPC ${formatAddress(grpcAddress)}${http}, ops ${ops}, store ${describeStore(config)}${gateway}`;
 }
 
 /** Three lines that a newcomer can paste next. */

@@ -4,11 +4,12 @@ import type { Config, HostPort } from "./config/setting.js";
 import { formatAddress } from "./config/values.js";
 
 /** One sentence each. Whatever else is wrong with an address is told by the listener itself. */
-export async function takenAddresses({ grpcAddress, httpAddress, opsAddress }: Config): Promise<readonly string[]> {
+export async function takenAddresses({ grpcAddress, httpAddress, opsAddress, gateway, gatewayAddress }: Config): Promise<readonly string[]> {
   const listeners: readonly (readonly [what: string, flag: string, variable: string, address: HostPort | "off"])[] = [
     ["gRPC", "--grpc-address", "TOOLCRIB_GRPC_ADDRESS", grpcAddress],
     ["HTTP", "--http-address", "TOOLCRIB_HTTP_ADDRESS", httpAddress],
     ["ops", "--ops-address", "TOOLCRIB_OPS_ADDRESS", opsAddress],
+    ["gateway", "--gateway-address", "TOOLCRIB_GATEWAY_ADDRESS", gateway ? gatewayAddress : "off"],
   ];
   const sentences: string[] = [];
   for (const [what, flag, variable, address] of listeners) {

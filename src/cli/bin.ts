@@ -36,6 +36,8 @@ async function main(argv: readonly string[]): Promise<void> {
     env: process.env,
     ending: ending.signal,
   });
+  // As for the registry: nothing that lingers may hold a gateway that was stopped.
+  if (first === "gateway") process.exit();
 }
 
 async function startRegistry(argv: readonly string[]): Promise<void> {

@@ -6,6 +6,7 @@ import { doctorCommand } from "./doctor.js";
 import { enhanceCommand } from "./enhance.js";
 import { explain } from "./failure.js";
 import { findCommand } from "./find.js";
+import { gatewayCommand } from "./gateway.js";
 import { getCommand } from "./get.js";
 import { importCommand } from "./import.js";
 import type { Io } from "./io.js";
@@ -14,6 +15,7 @@ import { lintCommand } from "./lint.js";
 import { lsCommand } from "./ls.js";
 import { mapCommand } from "./map.js";
 import { registerCommand } from "./register.js";
+import { reportCommand } from "./report.js";
 import { sampleCommand } from "./sample.js";
 import { serversCommand } from "./servers.js";
 import { tokenCommand } from "./token.js";
@@ -47,11 +49,13 @@ function buildProgram(io: Io, setExitCode: (code: number) => void): Command {
     .helpCommand(false);
   const commands = [
     wrapCommand(io, version, setExitCode),
+    gatewayCommand(io, version, setExitCode),
     registerCommand(io),
     importCommand(io, version, setExitCode),
     lsCommand(io),
     serversCommand(io),
     findCommand(io),
+    reportCommand(io),
     mapCommand(io),
     getCommand(io),
     lintCommand(io, setExitCode),

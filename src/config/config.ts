@@ -1,5 +1,6 @@
 /** Flags and variables → one frozen object, or everything that is wrong with them. */
 import { readRedisAddress } from "../domain/redis-address.js";
+import { gatewayExposure, showsCallers } from "./gateway-exposure.js";
 import { CLIENT_VARIABLES, SETTINGS } from "./settings.js";
 import type { Config, HostPort, Setting } from "./setting.js";
 import { formatAddress, isLoopback, readValue, redactUrl } from "./values.js";
@@ -143,15 +144,23 @@ function together(config: Config, report: Report): string[] {
   }
   redisTogether(config, report);
   samePort(config, report);
-  return [...exposure(config, report), ...openToPages(config)];
+  return [...exposure(config, report), ...openToPages(config), ...exposedGateway(config, report)];
 }
 
-const LISTENERS = ["grpcAddress", "httpAddress", "opsAddress"] as const;
+function exposedGateway(config: Config, report: Report): readonly string[] {
+  if (!config.gateway) return [];
+  const { errors, warnings } = gatewayExposure(config, showsCallers(config, hasIdentity(config)));
+  for (const sentence of errors) report(["gatewayAddress", "gatewayCallers", "insecure"], sentence);
+  return warnings;
+}
+
+const LISTENERS = ["grpcAddress", "httpAddress", "opsAddress", "gatewayAddress"] as const;
 
 /** Each listener needs a port of its own; said of a start's own settings, not as of some other program that has it. */
 function samePort(config: Config, report: Report): void {
-  LISTENERS.forEach((one, i) => {
-    for (const other of LISTENERS.slice(i + 1)) {
+  const listeners = LISTENERS.filter((name) => name !== "gatewayAddress" || config.gateway);
+  listeners.forEach((one, i) => {
+    for (const other of listeners.slice(i + 1)) {
       const [a, b] = [config[one], config[other]];
       if (a === "off" || b === "off" || a.port === 0 || a.port !== b.port || !sameHost(a.host, b.host)) continue;
       const where = a.host === b.host ? formatAddress(a) : `port ${a.port}`;

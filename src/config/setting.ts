@@ -79,18 +79,35 @@ export interface Config {
   readonly jwtAlgorithms: readonly string[];
   /** Path; empty = unset. */
   readonly upstreamCredentials: string;
-  /** Path of a folder; empty = unset. */
-  readonly gateRules: string;
   /** Whether outcomes that callers report are remembered, for how many days, and how many a caller may report per second. */
   readonly memory: "on" | "off";
   readonly memoryRetention: number;
   readonly reportRate: number;
+  /** Path of a folder; empty = unset. */
+  readonly gateRules: string;
   /** Base URL, model and path of the key; empty = unset. */
   readonly embedder: string;
   readonly embedderModel: string;
   readonly embedderKeyFile: string;
   /** Ms that an answer waits for its vector. */
   readonly embedderBudget: number;
+  /** The registry's own process serves a gateway as well. */
+  readonly gateway: boolean;
+  readonly gatewayAddress: HostPort;
+  readonly gatewayMode: "auto" | "dynamic" | "stable";
+  /** A comma list. */
+  readonly gatewayStableClients: string;
+  /** A comma list. */
+  readonly gatewayHosts: string;
+  /** As corsOrigins. */
+  readonly gatewayOrigins: readonly string[];
+  readonly gatewayCallers: "auto" | "caller" | "gateway";
+  readonly gatewayAlways: readonly ToolName[];
+  /** Seconds. */
+  readonly gatewayIdle: number;
+  readonly gatewayStreams: number;
+  /** Path; empty = unset. */
+  readonly gatewayCallerCredentials: string;
 }
 
 /** A rule for text, and its words in an error message. */

@@ -2,6 +2,7 @@
 import type { Setting } from "./setting.js";
 import { BOUNDS } from "./settings/bounds.js";
 import { GATE } from "./settings/gate.js";
+import { GATEWAY } from "./settings/gateway.js";
 import { IDENTITY } from "./settings/identity.js";
 import { MEMORY } from "./settings/memory.js";
 import { LISTENERS, PROCESS } from "./settings/process.js";
@@ -16,9 +17,10 @@ export const SETTINGS: readonly Setting[] = [
   ...UPSTREAM,
   ...BOUNDS,
   ...PROBES,
-  ...RULES,
   ...MEMORY,
+  ...RULES,
   ...GATE,
+  ...GATEWAY,
   ...PROCESS,
   ...IDENTITY,
 ];

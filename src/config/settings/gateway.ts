@@ -1,0 +1,95 @@
+/** The gateway: in the registry's own process, or by itself (`toolcrib gateway`). */
+import { PATH, type Setting, type TextRule } from "../setting.js";
+
+const NAMES: TextRule = { pattern: /^[^,\0]{1,200}(,[^,\0]{1,200}){0,63}$/, expected: "at most 64 names with commas between them", placeholder: "name,…" };
+
+export const GATEWAY: readonly Setting[] = [
+  {
+    name: "gateway",
+    flag: "--gateway",
+    variable: "TOOLCRIB_GATEWAY",
+    fallback: "false",
+    kind: { kind: "switch" },
+    help: "Serve MCP clients in this process, too; `toolcrib gateway` does so in a process of its own.",
+  },
+  {
+    name: "gatewayAddress",
+    flag: "--gateway-address",
+    variable: "TOOLCRIB_GATEWAY_ADDRESS",
+    fallback: "127.0.0.1:7853",
+    kind: { kind: "address" },
+    help: "Where the gateway listens; its path is /mcp.",
+  },
+  {
+    name: "gatewayMode",
+    flag: "--gateway-mode",
+    variable: "TOOLCRIB_GATEWAY_MODE",
+    fallback: "auto",
+    kind: { kind: "choice", of: ["auto", "dynamic", "stable"] },
+    help: "How sessions see tools: dynamic loads what find_tools finds into their list, stable keeps the list as it is; auto is dynamic but for --gateway-stable-clients. `?mode=` in a client's URL goes before it; 2026-07-28 is always stable.",
+  },
+  {
+    name: "gatewayStableClients",
+    flag: "--gateway-stable-clients",
+    variable: "TOOLCRIB_GATEWAY_STABLE_CLIENTS",
+    fallback: "",
+    kind: { kind: "optional", rule: NAMES },
+    help: "Names, as clients give them in initialize, of those that ignore notifications of a changed list.",
+  },
+  {
+    name: "gatewayHosts",
+    flag: "--gateway-hosts",
+    variable: "TOOLCRIB_GATEWAY_HOSTS",
+    fallback: "",
+    kind: { kind: "optional", rule: NAMES },
+    help: "Host names by which clients reach the gateway, beside addresses and localhost.",
+  },
+  {
+    name: "gatewayOrigins",
+    flag: "--gateway-origins",
+    variable: "TOOLCRIB_GATEWAY_ORIGINS",
+    fallback: "",
+    kind: { kind: "origins" },
+    help: "Origins whose web pages may use the gateway, with commas between them; * lets all in.",
+  },
+  {
+    name: "gatewayCallers",
+    flag: "--gateway-callers",
+    variable: "TOOLCRIB_GATEWAY_CALLERS",
+    fallback: "auto",
+    kind: { kind: "choice", of: ["auto", "caller", "gateway"] },
+    help: "As whom the registry is asked: caller shows it each client's own bearer token, gateway the gateway's; auto is caller where the registry in this process identifies its callers, else gateway.",
+  },
+  {
+    name: "gatewayAlways",
+    flag: "--gateway-always",
+    variable: "TOOLCRIB_GATEWAY_ALWAYS",
+    fallback: "",
+    kind: { kind: "tools", max: 64 },
+    help: "Tools that every client sees without looking for them, as server/tool with commas between them.",
+  },
+  {
+    name: "gatewayIdle",
+    flag: "--gateway-idle",
+    variable: "TOOLCRIB_GATEWAY_IDLE",
+    fallback: "3600",
+    kind: { kind: "integer", min: 10, max: 604_800 },
+    help: "Seconds after which an unused session or toolset is forgotten.",
+  },
+  {
+    name: "gatewayStreams",
+    flag: "--gateway-streams",
+    variable: "TOOLCRIB_GATEWAY_STREAMS",
+    fallback: "5000",
+    kind: { kind: "integer", min: 1, max: 100_000 },
+    help: "Streams of sessions, and as many of subscriptions, that the gateway holds open.",
+  },
+  {
+    name: "gatewayCallerCredentials",
+    flag: "--gateway-caller-credentials",
+    variable: "TOOLCRIB_GATEWAY_CALLER_CREDENTIALS",
+    fallback: "",
+    kind: { kind: "optional", rule: PATH },
+    help: "JSON file with the servers that are shown their callers' own credentials (the Toolcrib-Upstream-Authorization header).",
+  },
+];
