@@ -1,4 +1,5 @@
 /** `tools/call`, forwarded to the server that owns the tool. */
+import { setMaxListeners } from "node:events";
 import { serverKey, splitToolId } from "../../domain/ids.js";
 import { LIMITS } from "../../domain/limits.js";
 import { type CallDial, type CallEnd, type Caller, createCaller } from "../../upstream/caller.js";
@@ -49,6 +50,8 @@ class CallForwarder implements Forwarder {
   constructor(options: ForwarderOptions) {
     const { clock, logger, registry, callerCredentials = [], random = Math.random } = options;
     this.#options = options;
+    // One for each call under way.
+    setMaxListeners(0, this.#closing.signal);
     this.#rules = readRules(callerCredentials);
     this.#caller = createCaller(options);
     this.#directory = new ServerDirectory(registry, clock, logger);

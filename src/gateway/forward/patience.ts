@@ -1,33 +1,36 @@
 /** How long a call may go on, and why it ended if it did. */
 import type { Clock } from "../../upstream/caller.js";
-import { givenUp, type Refused } from "./refusals.js";
+import { type GaveUp, givenUp, type Refused } from "./refusals.js";
 
 export class Patience {
-  /** Aborts when the deadline passes, the caller gives up, or the gateway closes. */
-  readonly signal: AbortSignal;
   readonly ms: number;
-  readonly #late = new AbortController();
+  readonly #over = new AbortController();
   readonly #ended = new AbortController();
-  readonly #caller: AbortSignal | undefined;
+  readonly #forget: (() => void)[] = [];
+  #why: GaveUp | undefined;
 
   constructor(clock: Clock, ms: number, caller: AbortSignal | undefined, closing: AbortSignal) {
     this.ms = ms;
-    this.#caller = caller;
-    this.signal = AbortSignal.any([this.#late.signal, closing, ...(caller ? [caller] : [])]);
+    // `closing` outlives all calls: AbortSignal.any would leave something of each of them with it.
+    if (caller) this.#heed(caller, "cancelled", new Error("the caller gave up"));
+    this.#heed(closing, "closing", new Error("the gateway is shutting down"));
     void clock.sleep(ms, this.#ended.signal).then(() => {
-      if (!this.#ended.signal.aborted) this.#late.abort(new Error(`the deadline of ${ms} ms passed`));
+      if (!this.#ended.signal.aborted) this.#giveUp("deadline", new Error(`the deadline of ${ms} ms passed`));
     });
   }
 
-  get over(): "cancelled" | "deadline" | "closing" | undefined {
-    if (!this.signal.aborted) return undefined;
-    if (this.#caller?.aborted) return "cancelled";
-    return this.#late.signal.aborted ? "deadline" : "closing";
+  /** Aborts when the deadline passes, the caller gives up, or the gateway closes. */
+  get signal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  get over(): GaveUp | undefined {
+    return this.#why;
   }
 
   /** To be asked when it is over. */
   refusal(sent: boolean, stale: boolean): Refused {
-    return givenUp(this.over ?? "deadline", sent, this.ms, stale);
+    return givenUp(this.#why ?? "deadline", sent, this.ms, stale);
   }
 
   /** The work's result, or undefined as soon as it is over; the work goes on then. */
@@ -40,8 +43,22 @@ export class Patience {
     });
   }
 
-  /** The timer goes. */
+  /** Timer and listeners go. */
   end(): void {
     this.#ended.abort();
+    for (const forget of this.#forget) forget();
+  }
+
+  #heed(signal: AbortSignal, why: GaveUp, reason: Error): void {
+    const heard = (): void => this.#giveUp(why, reason);
+    if (signal.aborted) return heard();
+    signal.addEventListener("abort", heard, { once: true });
+    this.#forget.push(() => signal.removeEventListener("abort", heard));
+  }
+
+  #giveUp(why: GaveUp, reason: Error): void {
+    if (this.#why !== undefined) return;
+    this.#why = why;
+    this.#over.abort(reason);
   }
 }

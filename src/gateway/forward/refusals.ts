@@ -4,6 +4,9 @@ import type { ForwardAnswer, RefusalReason } from "./api.js";
 import type { CallVerdict } from "./breakers.js";
 import type { Found, KnownServer } from "./directory.js";
 
+/** Why somebody stopped waiting. */
+export type GaveUp = "cancelled" | "deadline" | "closing";
+
 export type Refused = Extract<ForwardAnswer, { kind: "refused" }>;
 type FailedEnd = Extract<CallEnd, { kind: "failed" }>;
 
@@ -78,7 +81,7 @@ function hint(reason: RefusalReason): string {
 }
 
 /** The end of a call that was given up. */
-export function givenUp(why: "cancelled" | "deadline" | "closing", sent: boolean, deadlineMs: number, stale: boolean): Refused {
+export function givenUp(why: GaveUp, sent: boolean, deadlineMs: number, stale: boolean): Refused {
   const texts = {
     cancelled: "the caller gave up",
     deadline: `there was no answer within ${deadlineMs} ms, the deadline of this call`,
@@ -89,7 +92,7 @@ export function givenUp(why: "cancelled" | "deadline" | "closing", sent: boolean
 }
 
 /** What the end of a call says about the server; `heard`: it said something on the way. */
-export function verdictOn(end: CallEnd, gaveUp: "cancelled" | "deadline" | "closing" | undefined, heard: boolean): CallVerdict {
+export function verdictOn(end: CallEnd, gaveUp: GaveUp | undefined, heard: boolean): CallVerdict {
   if (end.kind !== "failed") return { kind: "good" };
   if (gaveUp === "cancelled" || gaveUp === "closing") return { kind: "none" };
   if (gaveUp === "deadline") return heard ? { kind: "good" } : { kind: "bad" };
