@@ -26,7 +26,7 @@ export interface Fixture {
   stop(): Promise<void>;
 }
 
-export type FixtureScript = "calling-server.mjs" | "corpus-server.mjs" | "faulty-calls.mjs" | "faulty-server.mjs" | "sdk-server.mjs" | "sse-server.mjs";
+export type FixtureScript = "calling-server.mjs" | "conformance-server.mjs" | "corpus-server.mjs" | "faulty-calls.mjs" | "faulty-server.mjs" | "sdk-server.mjs" | "sse-server.mjs";
 
 /** Path of a committed corpus listing: `everything`, `git`, `memory`, `time`. */
 export function corpusFile(name: string): string {
