@@ -48,7 +48,7 @@ describe("in doubt the server has the last word", () => {
     ["what a pattern names is no additional property", object({}, { patternProperties: { "^x-": {} }, additionalProperties: false }), { "x-a": 1 }],
     ["not, when something was dropped in it", object({ s: { not: { pattern: "^a" } } }), { s: "b" }],
     ["oneOf, told apart by patterns", object({ s: { oneOf: [{ pattern: "^a" }, { pattern: "^b" }] } }), { s: "a" }],
-    ["if, when its pattern is not run", object({ s: { if: { pattern: "^a" }, then: { maxLength: 1 } } }), { s: "bcd" }],
+    ["if, when its pattern is not run", object({ s: JSON.parse('{"if":{"pattern":"^a"},"then":{"maxLength":1}}') }), { s: "bcd" }],
     ["unevaluated, when something was dropped", object({ s: { type: "string", format: "date" } }, { allOf: [object({ t: {} })], unevaluatedProperties: false }), { s: "x", t: 1 }],
     ["a dialect that is not known", { $schema: "http://json-schema.org/draft-04/schema#", ...object({ n: { minimum: 1, exclusiveMinimum: true } }) }, { n: 0 }],
     ["beside a $ref of draft-07", { $schema: "http://json-schema.org/draft-07/schema#", ...object({ s: { $ref: "#/definitions/s", maxLength: 1 } }), definitions: { s: { type: "string" } } }, { s: "long" }],
