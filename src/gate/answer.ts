@@ -16,7 +16,11 @@ export interface Priced {
   readonly tokens: number;
 }
 
-/** Counts what each costs, in order; one that does not fit any more is withheld, and a smaller one after it may still fit. */
+/**
+ * Counts what each costs, in order; one that does not fit any more is withheld, and a smaller one after it may still fit. Exactly named
+ * tools come first and always: without their schemas where those do not fit, and beyond the budget where nothing does. A tool that may
+ * destroy is not answered without the room for the gentler one beside it.
+ */
 export async function price(
   query: FindQuery,
   kept: readonly Choosable[],
@@ -24,26 +28,86 @@ export async function price(
   deadlineMs: number | undefined,
 ): Promise<Priced> {
   const schemas = await schemasOf(query, kept, load, deadlineMs);
-  const tools: RankedTool[] = [];
+  const costs = kept.map((candidate, i) => costOf(candidate, schemas[i]));
+  const purse = new Purse(query.tokenBudget);
+  const taken = new Map<number, RankedTool>();
   const withheld: WithheldTool[] = [];
-  let left = query.tokenBudget === 0 ? Number.POSITIVE_INFINITY : query.tokenBudget;
-  let spent = 0;
+  const take = (i: number): void => {
+    const { label, schema, all } = costs[i] as Cost;
+    const named = isNamed(kept[i] as Choosable);
+    // Whoever named it knows what it is; its schema can be had by its name.
+    const bare = named && !purse.holds(all);
+    const tokens = bare ? label : all;
+    purse.spend(tokens);
+    taken.set(i, rankedTool(kept[i] as Choosable, tokens, bare ? undefined : schema));
+  };
+  for (const [i, candidate] of kept.entries()) if (isNamed(candidate)) take(i);
   for (const [i, candidate] of kept.entries()) {
-    const { toolId, listed, score } = candidate;
-    const schema = schemas[i];
-    const tokens = estimatedTokens(listed.tool.stub.byteLength) + schemaTokens(schema?.loaded);
-    if (tokens > left) {
-      const why = `it takes ${tokens} estimated tokens and ${left} of the budget of ${query.tokenBudget} were left`;
-      withheld.push({ toolId, cause: "budget", why, substitutes: [], score });
-      continue;
-    }
-    left -= tokens;
-    spent += tokens;
-    const { margin, reasons, sideEffect } = candidate;
-    const { tool, availability } = listed;
-    tools.push({ toolId, tool, availability, score, margin, reasons, tokens, schema, sideEffect, labelVersion: labelVersionOf(tool) });
+    if (taken.has(i)) continue;
+    const { all } = costs[i] as Cost;
+    const beside = gentlerBeside(kept, i);
+    const room = all + (beside === undefined || taken.has(beside) ? 0 : (costs[beside] as Cost).all);
+    if (purse.holds(room)) {
+      take(i);
+      if (beside !== undefined && !taken.has(beside)) take(beside);
+    } else withheld.push(tooDear(candidate, all, room, purse));
   }
-  return { tools, withheld, tokens: spent };
+  const tools = [...taken].sort(([a], [b]) => a - b).map(([, tool]) => tool);
+  return { tools, withheld, tokens: purse.spent };
+}
+
+interface Cost {
+  readonly label: number;
+  readonly all: number;
+  readonly schema: RankedTool["schema"];
+}
+
+function costOf({ listed }: Choosable, schema: RankedTool["schema"]): Cost {
+  const label = estimatedTokens(listed.tool.stub.byteLength);
+  return { label, schema, all: label + schemaTokens(schema?.loaded) };
+}
+
+/** What is left of a budget; 0 = no bound. */
+class Purse {
+  spent = 0;
+
+  constructor(readonly budget: number) {}
+
+  get left(): number {
+    return this.budget === 0 ? Number.POSITIVE_INFINITY : Math.max(0, this.budget - this.spent);
+  }
+
+  holds(tokens: number): boolean {
+    return tokens <= this.left;
+  }
+
+  spend(tokens: number): void {
+    this.spent += tokens;
+  }
+}
+
+function isNamed({ reasons }: Choosable): boolean {
+  return reasons.some(({ kind }) => kind === "exact-name");
+}
+
+/** The place of the sibling that was put beside a tool that may destroy. */
+function gentlerBeside(kept: readonly Choosable[], i: number): number | undefined {
+  const { toolId, mayDestroy } = kept[i] as Choosable;
+  if (!mayDestroy) return undefined;
+  const at = kept.findIndex((one) => !one.mayDestroy && one.reasons.some((reason) => reason.kind === "sibling" && reason.of === toolId));
+  return at < 0 ? undefined : at;
+}
+
+function tooDear({ toolId, score }: Choosable, tokens: number, room: number, { left, budget }: Purse): WithheldTool {
+  const with_ = room > tokens ? `, with the gentler one beside it ${room},` : "";
+  const why = `it takes ${tokens} estimated tokens${with_} and ${left} of the budget of ${budget} were left`;
+  return { toolId, cause: "budget", why, substitutes: [], score };
+}
+
+function rankedTool(candidate: Choosable, tokens: number, schema: RankedTool["schema"]): RankedTool {
+  const { toolId, listed, score, margin, reasons, sideEffect } = candidate;
+  const { tool, availability } = listed;
+  return { toolId, tool, availability, score, margin, reasons, tokens, schema, sideEffect, labelVersion: labelVersionOf(tool) };
 }
 
 function schemaTokens(loaded: LoadedSchema | undefined): number {

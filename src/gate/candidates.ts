@@ -1,4 +1,4 @@
-import { type Candidate, fuse, isWeak } from "./fusion.js";
+import { type Candidate, fitting, fuse } from "./fusion.js";
 import type { Intent } from "./intent.js";
 import type { LiveIndex } from "./live-index.js";
 import type { IntentMemory } from "./memory.js";
@@ -24,6 +24,8 @@ export interface Candidates {
   readonly ranked: readonly Candidate[];
   /** Nothing really fits. */
   readonly weak: boolean;
+  /** Whether one of them really fits. */
+  fits(candidate: Candidate): boolean;
 }
 
 /** Which tools fit an intent, by words, by past uses and by meaning where vectors are at hand. */
@@ -32,5 +34,6 @@ export function candidatesFor(index: LiveIndex, { intent, nowMs, memory, dense, 
   const also = [...sought, ...(remembered?.tools.keys() ?? []), ...(dense?.keys() ?? [])];
   const found = index.search(intent, { limit: pool, also, ...(accept ? { accept } : {}) });
   const ranked = fuse(found, { ...(remembered ? { memory: remembered } : {}), ...(dense ? { dense } : {}) });
-  return { ranked, weak: isWeak(ranked, found, remembered) };
+  const fits = fitting(found, remembered);
+  return { ranked, weak: !ranked.some(fits), fits };
 }

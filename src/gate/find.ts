@@ -5,6 +5,8 @@ import type { FindQuery, Reason, Sequence, SideEffect, WithheldTool } from "./ap
 import type { Candidates } from "./candidates.js";
 import { byScore, type Candidate } from "./fusion.js";
 import { type Intent, nameKey } from "./intent.js";
+import { firstSteps } from "./related/declared.js";
+import { isDestructive } from "./related/verbs.js";
 import { type OfferDeps, Offers, sideEffectOf } from "./offers.js";
 import type { ListedTool } from "./ports.js";
 import type { IndexedTool } from "./search.js";
@@ -20,6 +22,8 @@ export interface Choosable {
   readonly margin: number;
   readonly reasons: readonly Reason[];
   readonly sideEffect: SideEffect;
+  /** Its annotations say so, or its name does where they say nothing. */
+  readonly mayDestroy: boolean;
 }
 
 export interface Choice {
@@ -45,7 +49,7 @@ const BUNDLES = 3;
 /** The best `topK` that may be offered, what goes with them, and who was in their way. */
 export function choose(query: FindQuery, intent: Intent, topK: number, deps: ChoiceDeps): Choice {
   const offers = new Offers(query, deps);
-  const { ranked, weak, withheld, open } = shortlist(offers, intent, topK, deps);
+  const { ranked, fits, withheld, inTheWay, open } = shortlist(offers, intent, topK, deps);
   const chosen = ranked.flatMap((candidate, i) => {
     const listed = open.has(candidate.tool.toolId) && offers.lookUp(candidate.tool.toolId);
     if (!listed) return [];
@@ -53,10 +57,14 @@ export function choose(query: FindQuery, intent: Intent, topK: number, deps: Cho
     return [choosable(listed, candidate.tool.toolId, candidate.absolute, margin, reasonsOf(candidate, deps))];
   });
   const kept = withAlways(chosen);
-  const fits = kept.length > 0 && !weak;
+  const steps = firstSteps(withheld.map(({ toolId }) => toolId), offers);
+  // What may be offered decides: a tool that fits and is withheld is no answer, unless there is a way to it.
+  const led = new Set(steps.map(({ reason }) => reason.of));
+  const offered = [...ranked.filter(({ tool }) => open.has(tool.toolId)), ...inTheWay.filter(({ tool }) => led.has(tool.toolId))];
+  const weak = !offered.some(fits);
   const bundles = bundlesOf(kept);
   const all = withBundles(withBeside(kept), bundles);
-  return { kept: all, withheld: withheld.slice(0, LIMITS.withheldTools), weak: !fits, bundles };
+  return { kept: all, withheld: withheld.slice(0, LIMITS.withheldTools), weak, bundles };
 
   function choosable(
     listed: ListedTool,
@@ -66,7 +74,8 @@ export function choose(query: FindQuery, intent: Intent, topK: number, deps: Cho
     reasons: readonly Reason[],
   ): Choosable {
     const label = deps.labelOf(listed);
-    return { toolId, listed, label, score, margin, reasons, sideEffect: sideEffectOf(label) };
+    const sideEffect = sideEffectOf(label);
+    return { toolId, listed, label, score, margin, reasons, sideEffect, mayDestroy: isDestructive(sideEffect, listed.tool.name, label.title) };
   }
 
   function withAlways(found: readonly Choosable[]): readonly Choosable[] {
@@ -112,7 +121,7 @@ export function choose(query: FindQuery, intent: Intent, topK: number, deps: Cho
   function withBeside(found: readonly Choosable[]): readonly Choosable[] {
     const all = [...found];
     const held = new Set(found.map(({ toolId }) => toolId));
-    for (const { toolId, reason } of deps.related.beside(found, deps.cut)) {
+    for (const { toolId, reason } of [...steps, ...deps.related.beside(found, deps.cut)]) {
       const listed = offers.lookUp(toolId);
       if (held.has(toolId) || !listed || !offers.mayOffer(toolId)) continue;
       held.add(toolId);
@@ -126,24 +135,28 @@ function shortlist(offers: Offers, intent: Intent, topK: number, deps: ChoiceDep
   const pool = Math.max(POOL, 2 * topK);
   const rank = (accept: (tool: IndexedTool) => boolean) => {
     const found = deps.rank(accept, pool);
-    return { ranked: weighted(found.ranked, offers, deps), weak: found.weak };
+    return { ranked: weighted(found.ranked, offers, deps), fits: found.fits };
   };
-  let { ranked, weak } = rank(({ toolId }) => offers.lookUp(toolId) !== undefined);
+  let { ranked, fits } = rank(({ toolId }) => offers.lookUp(toolId) !== undefined);
   const withheld: WithheldTool[] = [];
+  const inTheWay: Candidate[] = [];
   const open = new Shortlist(topK, intent);
-  for (const { tool, exactName, absolute } of ranked) {
+  for (const candidate of ranked) {
+    const { tool, exactName, absolute } = candidate;
     if (open.full && !exactName) break;
     const listed = offers.lookUp(tool.toolId);
     const why = listed && offers.refusal(tool.toolId, listed);
-    if (why) withheld.push({ ...why, score: absolute });
-    else open.offer(tool, exactName);
+    if (why) {
+      withheld.push({ ...why, score: absolute });
+      inTheWay.push(candidate);
+    } else open.offer(tool, exactName);
   }
   // Only where too many are withheld it is searched again without them.
   if (!open.full && ranked.length >= pool) {
-    ({ ranked, weak } = rank(({ toolId }) => offers.mayOffer(toolId)));
+    ({ ranked, fits } = rank(({ toolId }) => offers.mayOffer(toolId)));
     for (const { tool, exactName } of ranked) open.offer(tool, exactName);
   }
-  return { ranked, weak, withheld, open };
+  return { ranked, fits, withheld, inTheWay, open };
 }
 
 /** Candidates by what rules and past calls make of their scores. */

@@ -54,13 +54,12 @@ export function byScore(a: Candidate, b: Candidate): number {
   return b.score - a.score || (a.tool.toolId < b.tool.toolId ? -1 : a.tool.toolId > b.tool.toolId ? 1 : 0);
 }
 
-/** Whether nothing among the candidates of an answer really fits. */
-export function isWeak(candidates: readonly Candidate[], { rare }: SearchResult, memory?: Recollection): boolean {
+/** Whether a candidate really fits. */
+export function fitting({ rare }: SearchResult, memory?: Recollection): (candidate: Candidate) => boolean {
   const weight = memory?.weight ?? 0;
-  const fits = (c: Candidate) =>
+  return (c) =>
     c.exactName ||
     c.absolute >= FITS.absolute ||
     c.raw >= FITS.evidence * rare ||
     c.remembered * weight >= FITS.remembered;
-  return !candidates.some(fits);
 }

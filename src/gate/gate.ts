@@ -6,7 +6,7 @@ import type { Tool } from "../domain/server.js";
 import type { StubFields } from "../domain/stub.js";
 import { price } from "./answer.js";
 import type { FindOutput, FindQuery, GateApi, MapOutput, MapQuery, OutcomeReport, WithheldCause } from "./api.js";
-import { candidatesFor } from "./candidates.js";
+import { type Candidates, candidatesFor } from "./candidates.js";
 import type { Alike, MeaningArm } from "./dense/meaning.js";
 import { DefinitionReader } from "./definition-reader.js";
 import { choose } from "./find.js";
@@ -17,9 +17,11 @@ import { moduleNamed } from "./modules.js";
 import { NamespaceIndex, type NamespaceIndexDeps } from "./namespace-index.js";
 import type { NamespacePast } from "./outcomes/namespace-past.js";
 import type { Outcomes } from "./outcomes/outcomes.js";
+import { composeRelated } from "./related/compose.js";
+import { Siblings } from "./related/siblings.js";
 import { lastOf, sequencesRelated } from "./related/sequences.js";
 import type { Cut, DecodeStub, GateCatalogue, GateClock, ListedTool, LoadSchemas } from "./ports.js";
-import { NO_PRIORITY, NO_RELATED, type Rules, type Ruling } from "./stages.js";
+import { NO_PRIORITY, type Rules, type Ruling } from "./stages.js";
 import { isShownTrials, Trials } from "./trials.js";
 
 /** What the gate tells the metrics. */
@@ -35,10 +37,10 @@ export interface GateDeps {
   readonly decode: DecodeStub;
   readonly clock: GateClock;
   readonly observer: GateObserver;
-  /** The operators' rules that are in force now. */
-  readonly rules: (namespace: string) => Rules;
   /** What past calls taught; undefined where nothing is to be remembered. */
   readonly outcomes?: Outcomes | undefined;
+  /** The operators' rules that are in force now. */
+  readonly rules: (namespace: string) => Rules;
   /** Undefined where no embedder is set. */
   readonly meaning?: MeaningArm | undefined;
   readonly onError: (error: unknown, facts: { readonly namespace: string; readonly tool: string }) => void;
@@ -53,6 +55,7 @@ export interface GateDeps {
 export class Gate implements GateApi {
   private readonly namespaces = new Map<string, NamespaceIndex>();
   private readonly labels = new Map<Tool, StubFields>();
+  private readonly siblings = new Siblings((tool) => this.labelOf({ tool }));
   private readonly reader: DefinitionReader;
 
   private readonly trials: Trials;
@@ -131,11 +134,11 @@ export class Gate implements GateApi {
       ruling,
       category,
       priority: past?.priority(clock.now(), lastOf(query.recent)) ?? NO_PRIORITY,
-      related: past ? sequencesRelated({ follows: past.follows, recent: query.recent, cut, labelOf }) : NO_RELATED,
+      related: composeRelated([this.siblings, ...(past ? [sequencesRelated({ follows: past.follows, recent: query.recent, cut, labelOf })] : [])]),
       rank: (accept, pool) =>
         held
           ? candidatesFor(held.index, { intent, nowMs: clock.now(), memory: past?.memory, dense: alike.tools, accept, sought, pool })
-          : { ranked: [], weak: true },
+          : NOTHING_FOUND,
     });
     observer.found(choice.kept.length === 0 ? "none" : choice.weak ? "weak" : "good", clock.monotonic() - began);
     const { tools, withheld, tokens } = await price(query, choice.kept, load, deadlineMs);
@@ -234,7 +237,7 @@ export class Gate implements GateApi {
   }
 
   /** The same few tools are candidates again and again. A tool's label never changes: another label is another tool. */
-  private labelOf({ tool }: ListedTool): StubFields {
+  private labelOf({ tool }: Pick<ListedTool, "tool">): StubFields {
     const known = this.labels.get(tool);
     if (known) return known;
     if (this.labels.size >= LABELS) this.labels.clear();
@@ -242,15 +245,6 @@ export class Gate implements GateApi {
     this.labels.set(tool, label);
     return label;
   }
-}
-
-const NO_MEANING: Alike = { meaning: "none", tools: undefined };
-
-/** What came before, as far back as all of it is registered; a tool tried twice came once. */
-function knownBefore({ toolId: id, preceding }: OutcomeReport, cut: Cut): readonly string[] {
-  const unknown = preceding.findIndex((before) => !cut.tool(before));
-  const known = unknown < 0 ? preceding : preceding.slice(0, unknown);
-  return known.filter((before, i) => before !== (i === 0 ? id : known[i - 1]));
 }
 
 type Hooks = Pick<NamespaceIndexDeps, "onEmpty" | "onDocument" | "onGone" | "onRead">;
@@ -263,6 +257,16 @@ const SOUGHT_MOST = 100;
 function soughtIn(index: LiveIndex, { sought }: Ruling): readonly string[] {
   const ids = sought.flatMap((name) => (name.includes("/") ? [name] : [...index.named(name)]));
   return ids.slice(0, SOUGHT_MOST);
+}
+
+const NOTHING_FOUND: Candidates = { ranked: [], weak: true, fits: () => false };
+const NO_MEANING: Alike = { meaning: "none", tools: undefined };
+
+/** What came before, as far back as all of it is registered; a tool tried twice came once. */
+function knownBefore({ toolId: id, preceding }: OutcomeReport, cut: Cut): readonly string[] {
+  const unknown = preceding.findIndex((before) => !cut.tool(before));
+  const known = unknown < 0 ? preceding : preceding.slice(0, unknown);
+  return known.filter((before, i) => before !== (i === 0 ? id : known[i - 1]));
 }
 
 /** Labels of candidates kept decoded: about a kilobyte each. */

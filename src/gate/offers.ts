@@ -54,6 +54,15 @@ export class Offers {
     return refused(missing.some(({ kind }) => kind === "scope") ? "scope" : "precondition", missingWords(missing));
   }
 
+  /** Tools whose success is all that keeps this one from being offered; empty where it is something else, too. */
+  neededFirst(id: string): readonly string[] {
+    const listed = this.lookUp(id);
+    if (!listed || this.refusal(id, listed)?.cause !== "precondition") return [];
+    const { serverId } = listed;
+    const missing = this.granted.missing(this.deps.labelOf(listed).requires, serverId);
+    return missing.flatMap(({ kind, value }) => (kind === "tool" ? [value.includes("/") ? value : toolId(serverId, value)] : []));
+  }
+
   /** As `refusal`, for a great many tools: a label is read only where nothing else tells. */
   private isOpen(listed: ListedTool): boolean {
     const { availability, serverId, tool } = listed;

@@ -189,7 +189,7 @@ describe("toolcrib find", () => {
   });
 
   it("says what was withheld, that nothing fits, and what is wrong with a command", async () => {
-    const withheld = await run("close purchase order", "--budget", "1");
+    const withheld = await run("close the purchase order", "--budget", "1");
     expect(withheld.stdout).toMatch(/Withheld:\n {2}erp\/close_purchase_order: budget, it takes \d+ estimated tokens and 1 of the budget of 1 were left/);
     expect((await run("xyzzy plugh")).stdout).toContain("No tool has anything of it.");
     expect((await run("anything", "--namespace", "empty")).stdout).toBe("No tools are registered here.\n");

@@ -138,9 +138,9 @@ describe("what is withheld", () => {
     const s = shelf();
     s.put("s/big_order", { briefDescription: `order order ${"x".repeat(400)}`, keywords: ["order"] });
     s.put("s/small_order", { briefDescription: "order" });
-    const whole = await s.gate.find(asking("big order"), undefined);
+    const whole = await s.gate.find(asking("a big order"), undefined);
     expect(whole.tools).toHaveLength(2);
-    const { tools, withheld, answerTokens } = await s.gate.find(asking("big order", { tokenBudget: 40 }), undefined);
+    const { tools, withheld, answerTokens } = await s.gate.find(asking("a big order", { tokenBudget: 40 }), undefined);
     expect(tools.map(({ toolId }) => toolId)).toEqual(["s/small_order"]);
     expect(withheld).toMatchObject([{ toolId: "s/big_order", cause: "budget", why: expect.stringContaining("of the budget of 40") as string }]);
     expect(answerTokens).toBeLessThanOrEqual(40);

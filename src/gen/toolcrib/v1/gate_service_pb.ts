@@ -102,7 +102,8 @@ export type FindToolsRequest = Message<"toolcrib.v1.FindToolsRequest"> & {
   scopes: string[];
 
   /**
-   * Only these tools. Its category is a module of GetModuleMap. Unavailable tools are never offered, so its availability may be
+   * Only these tools. Its category is a module of GetModuleMap, or one that the operators declared, which comes first. Unavailable tools
+   * are never offered, so its availability may be
    * left out or AVAILABLE.
    *
    * @generated from field: toolcrib.v1.StubFilter filter = 7;
@@ -110,14 +111,18 @@ export type FindToolsRequest = Message<"toolcrib.v1.FindToolsRequest"> & {
   filter?: StubFilter | undefined;
 
   /**
-   * At most this many tools, 1 to 50; 0 means 5. Tools named in the intent are answered even beyond it.
+   * At most this many tools, 1 to 50; 0 means 5. Beyond it come: tools named in the intent, tools that a rule
+   * includes, what a withheld tool needs first (at most 3), siblings (at most 3, and one for each tool that may destroy and would stand
+   * alone), and companions. They come after what was ranked.
    *
    * @generated from field: int32 top_k = 8;
    */
   topK: number;
 
   /**
-   * Estimated tokens that the answered tools may have together; 0 means no bound. Tools that do not fit are withheld.
+   * Estimated tokens that the answered tools may have together; 0 means no bound. Tools that do not fit are withheld. Tools named in the
+   * intent are paid for first and never withheld for it: where one does not fit, it comes without its schema, and where not even its label
+   * fits, `answer_tokens` is more than this. A tool that may destroy is withheld where the gentler sibling beside it does not fit.
    *
    * @generated from field: int32 token_budget = 9;
    */
@@ -174,7 +179,8 @@ export type Reason = Message<"toolcrib.v1.Reason"> & {
   words: string[];
 
   /**
-   * For RULE the rule's name, for COMPANION and SIBLING the tool_id of the answer that it stands beside, for SERVICE the server's title.
+   * For RULE the rule's name, for COMPANION and SIBLING the tool_id of the answer that it stands beside
+   * (for a COMPANION also of the withheld tool that needs it first), for SERVICE the server's title.
    *
    * @generated from field: string detail = 3;
    */
@@ -306,7 +312,7 @@ export type RankedTool = Message<"toolcrib.v1.RankedTool"> & {
   estimatedTokens: number;
 
   /**
-   * Present where schemas were asked for.
+   * Present where schemas were asked for, but for a tool that is answered beyond the budget because the intent names it.
    *
    * @generated from oneof toolcrib.v1.RankedTool.schema
    */
@@ -518,7 +524,8 @@ export type FindToolsResponse = Message<"toolcrib.v1.FindToolsResponse"> & {
   withheld: WithheldTool[];
 
   /**
-   * No tool really fits: what is listed has little of the intent, or nothing is listed.
+   * No tool that may be used really fits: what is listed has little of the intent, or nothing is listed. A tool that fits and is withheld
+   * changes nothing, unless the answer has what it needs first.
    *
    * @generated from field: bool weak = 3;
    */
