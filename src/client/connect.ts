@@ -1,6 +1,7 @@
 import { ToolCaller, type CallToolOptions } from "./calling/caller.js";
 import { type McpDialer, sdkDialer } from "./calling/mcp.js";
 import type { CallOutcome } from "./calling/outcome.js";
+import type { CallOptions, RegistryConnection } from "./connection.js";
 import { type FindOptions, type Found, findRequest, foundIn } from "./finding.js";
 import { Follower } from "./follower/follower.js";
 import { type FollowerOptions, targetsOf } from "./follower/options.js";
@@ -15,6 +16,9 @@ import { within } from "./loader/within.js";
 import { RegistryError } from "./registry-error.js";
 import { Replicas } from "./replicas.js";
 import { type Outcome, outcomeRequest, type ReportOptions } from "./reporting.js";
+import { type Selected, selectedIn } from "./selector/selected.js";
+import { Selector, type SelectOptions, type SelectorOptions } from "./selector/selector.js";
+import type { SelectorRegistry } from "./selector/shelves.js";
 import { holdingTimers } from "./timers.js";
 
 export interface AgentOptions extends FollowerOptions {
@@ -26,6 +30,8 @@ export interface AgentOptions extends FollowerOptions {
   readonly deadlineMs?: number;
   /** How MCP servers are called; default the official SDK (`sdkDialer()`), which is to be installed beside this package. */
   readonly mcp?: McpDialer;
+  /** The model that `select` asks, and what it may take; without one the gate chooses. */
+  readonly selector?: Omit<SelectorOptions, "registry" | "namespace" | "now">;
   /** Hears of what no turn waits for and does not work; default a process warning. */
   readonly onTrouble?: (trouble: LoaderTrouble) => void;
 }
@@ -64,8 +70,9 @@ export class Agent {
   readonly #namespace: string;
   readonly #replicas: Replicas;
   readonly #caller: ToolCaller;
+  readonly #selector: Selector;
 
-  /** Throws TargetError and AccessError. */
+  /** Throws TargetError, AccessError, and a TypeError for a model of the selector that cannot be asked. */
   constructor(options: AgentOptions = {}) {
     const { timers = holdingTimers, namespace = "", mcp = sdkDialer(), onTrouble = warn } = options;
     this.#options = options;
@@ -82,6 +89,7 @@ export class Agent {
       ...(options.memoryBytes !== undefined && { memoryBytes: options.memoryBytes }),
       ...(options.deadlineMs !== undefined && { deadlineMs: options.deadlineMs }),
     });
+    this.#selector = new Selector({ ...options.selector, registry: this.#asRegistry(), namespace, now: () => timers.now() });
     this.#caller = new ToolCaller({ dial: mcp, timers, instancesOf: (serverId) => this.#instancesOf(serverId) });
   }
 
@@ -110,6 +118,15 @@ export class Agent {
       registry.findTools(request, { timeoutMs: ms, ...(signal && { signal }) }),
     );
     return foundIn(answer, intent, options);
+  }
+
+  /**
+   * As `find`, chosen by a model call of its own, of which the conversation keeps nothing; with definitions. Where the model is of no
+   * use, the gate chooses, and `fallback` says why.
+   */
+  async select(intent: string, options: SelectOptions = {}): Promise<Selected> {
+    const filter = options.filter ?? this.#options.filter;
+    return selectedIn(await this.#selector.select(intent, filter ? { ...options, filter } : options), intent, options);
   }
 
   /** The whole catalogue, or one module, in so many tokens. */
@@ -154,6 +171,16 @@ export class Agent {
     await this.#caller.close();
     await this.loader.close();
     this.#replicas.close();
+  }
+
+  #asRegistry(): SelectorRegistry {
+    const asked = <A>(call: CallOptions | undefined, ask: (registry: RegistryConnection, call: CallOptions) => Promise<A>): Promise<A> =>
+      this.#replicas.call(call?.timeoutMs ?? CALL_MS, (registry, timeoutMs) => ask(registry, { ...call, timeoutMs }));
+    return {
+      findTools: (request, call) => asked(call, (registry, options) => registry.findTools(request, options)),
+      getModuleMap: (request, call) => asked(call, (registry, options) => registry.getModuleMap(request, options)),
+      getStubs: (request, call) => asked(call, (registry, options) => registry.getStubs(request, options)),
+    };
   }
 
   async #instancesOf(serverId: string) {

@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connect } from "../../src/client/connect.js";
 import { RegistryConnection } from "../../src/client/connection.js";
-import { Selector, type SelectorOptions } from "../../src/client/selector/index.js";
+import { Selector, type SelectorOptions } from "../../src/client/selector/selector.js";
 import { estimated } from "../../src/client/selector/model.js";
 import { parseTarget } from "../../src/client/target.js";
 import { SchemaInclusion, WithheldTool_Cause } from "../../src/gen/toolcrib/v1/gate_service_pb.js";
@@ -210,6 +211,21 @@ describe("a model that is of no use: the gate's result, and it says so", () => {
     chat.reply = () => '{"tool_ids": ["erp/close_order"]}';
     expect([await why(), await why()]).toEqual([undefined, undefined]);
   });
+});
+
+it("an agent of the library selects, with definitions, and its conversation keeps nothing of it", async () => {
+  const chat = await startChat(() => '{"tool_ids": ["post/ship_parcel"]}');
+  const agent = connect({ targets: registry.grpc, selector: { model: { endpoint: chat.url, model: "small" } } });
+  const selected = await agent.select("send it off", { topK: 2 });
+  expect(selected).toMatchObject({ by: "model", intent: "send it off", effort: { calls: 1, shown: 5 } });
+  expect(selected.tools[0]?.toolId).toBe("post/ship_parcel");
+  expect(Buffer.from(selected.definitions.get("post/ship_parcel") ?? []).toString()).toBe(JSON.stringify(PARCEL));
+  await agent.close();
+  const plain = connect({ targets: registry.grpc });
+  const byGate = await plain.select(INTENT);
+  expect([byGate.by, byGate.fallback?.why, byGate.tools.map((t) => t.toolId)]).toEqual(["gate", "no-endpoint", await gates()]);
+  await plain.close();
+  expect(() => connect({ targets: registry.grpc, selector: { model: { endpoint: "nowhere", model: "m" } } })).toThrow(TypeError);
 });
 
 it("who gives up hears so, and the endpoint is let go", async () => {
