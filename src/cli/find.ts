@@ -2,9 +2,11 @@
 import { toJson } from "@bufbuild/protobuf";
 import { Command, InvalidArgumentError, Option } from "commander";
 import {
+  type Bundle,
   type FindToolsResponse,
   FindToolsResponseSchema,
   type RankedTool,
+  type Reason,
   Reason_Kind,
   SchemaInclusion,
   type WithheldTool,
@@ -78,10 +80,10 @@ export function whole(text: string): number {
 
 /** For people. */
 export function findLines(answer: FindToolsResponse): string[] {
-  const { tools, withheld, weak } = answer;
+  const { tools, withheld, weak, bundles } = answer;
   const none = answer.catalogueTools === 0 ? "No tools are registered here." : "No tool has anything of it.";
   const head = tools.length === 0 ? [none] : weak ? ["Nothing really fits; the nearest are:"] : [];
-  return [...head, ...ranked(tools), ...schemas(tools), ...withheldLines(withheld), ...saving(answer)];
+  return [...head, ...ranked(tools), ...bundleLines(bundles), ...schemas(tools), ...withheldLines(withheld), ...saving(answer)];
 }
 
 function ranked(tools: readonly RankedTool[]): string[] {
@@ -109,11 +111,36 @@ function ranked(tools: readonly RankedTool[]): string[] {
 const WORDS = 3;
 
 function why({ reasons }: RankedTool): string {
-  const parts = reasons.map(({ kind, words }) => {
-    if (kind === Reason_Kind.EXACT_NAME) return "named";
-    return words.length > WORDS ? `${words.slice(0, WORDS).join(" ")} +${words.length - WORDS}` : words.join(" ");
+  return reasons.map(reasonWords).filter((text) => text !== "").join(", ");
+}
+
+function reasonWords({ kind, words, detail }: Reason): string {
+  switch (kind) {
+    case Reason_Kind.EXACT_NAME:
+      return "named";
+    case Reason_Kind.REMEMBERED:
+      return "used for this before";
+    case Reason_Kind.SERVICE:
+      return `of ${detail}`;
+    case Reason_Kind.RULE:
+      return `rule ${detail}`;
+    case Reason_Kind.COMPANION:
+      return `goes with ${detail}`;
+    case Reason_Kind.SIBLING:
+      return `beside ${detail}`;
+    case Reason_Kind.MEANING:
+      return "by meaning";
+    default:
+      return words.length > WORDS ? `${words.slice(0, WORDS).join(" ")} +${words.length - WORDS}` : words.join(" ");
+  }
+}
+
+function bundleLines(bundles: readonly Bundle[]): string[] {
+  if (bundles.length === 0) return [];
+  const lines = bundles.map(({ toolIds, description, share }) => {
+    return `  ${printable(description)} (${Math.round(share * 100)} %): ${toolIds.map(printable).join(" → ")}`;
   });
-  return parts.join(", ");
+  return ["", "Often used together:", ...lines];
 }
 
 function schemas(tools: readonly RankedTool[]): string[] {
