@@ -1,6 +1,5 @@
 /** Other words for a tool's label, approved by an operator. The definition, and what else the registrant said, stay as they are. */
 import { createHash } from "node:crypto";
-import type { Tool } from "./server.js";
 import type { StubFields } from "./stub.js";
 
 /** The parts of a label that an overlay may replace. */
@@ -25,6 +24,19 @@ export interface Overlay {
   readonly atMs: number;
 }
 
+/** What a tool has of an overlay that fits it. */
+export interface Laid {
+  readonly overlay: Overlay;
+  /** The registrant's own stub, encoded. */
+  readonly own: Uint8Array;
+}
+
+/** A tool as far as overlays are concerned. */
+interface Overlaid {
+  readonly stub: Uint8Array;
+  readonly overlay?: Laid;
+}
+
 export function textsOf({ briefDescription, keywords, useWhen }: LabelTexts): LabelTexts {
   return { briefDescription, keywords: [...keywords], useWhen };
 }
@@ -40,7 +52,7 @@ export function versionOf({ texts, madeFor, digest }: Pick<Overlay, "texts" | "m
 }
 
 /** What names the label that the tool shows: empty for its registrant's own. */
-export function labelVersionOf({ overlay }: Pick<Tool, "overlay">): string {
+export function labelVersionOf({ overlay }: Overlaid): string {
   return overlay && !overlay.overlay.trial ? versionOf(overlay.overlay) : "";
 }
 
@@ -66,12 +78,12 @@ export function misfitOf(own: StubFields, overlay: Pick<Overlay, "digest" | "mad
 }
 
 /** The registrant's own label, encoded. */
-export function ownStubOf(tool: Tool): Uint8Array {
+export function ownStubOf(tool: Overlaid): Uint8Array {
   return tool.overlay?.own ?? tool.stub;
 }
 
 /** The tool as its registrant labels it. */
-export function bareTool(tool: Tool): Tool {
+export function bareTool<T extends Overlaid>(tool: T): T | (Omit<T, "overlay"> & { readonly stub: Uint8Array }) {
   if (!tool.overlay) return tool;
   const { overlay, ...rest } = tool;
   return { ...rest, stub: overlay.own };

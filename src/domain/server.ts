@@ -1,6 +1,6 @@
 /** The state of one MCP server in the catalogue. Values are immutable; a change makes a new one. */
 import type { Probing } from "./health/probing.js";
-import type { Overlay } from "./overlay.js";
+import type { Laid } from "./overlay.js";
 
 export type Availability = "available" | "unavailable";
 export type ToolSource = "declared" | "introspected";
@@ -20,7 +20,7 @@ export interface Tool {
   /** The registrant gave the digest (true), or a load or listing learned it (false). */
   readonly digestDeclared: boolean;
   /** Other words that an operator approved, and that fit. `stub` has them, but for a trial; `own` is the registrant's own stub. */
-  readonly overlay?: { readonly overlay: Overlay; readonly own: Uint8Array };
+  readonly overlay?: Laid;
   /** What a newer version stored beside this and this one does not understand, encoded; kept as it is when the rest is rewritten. */
   readonly beyond?: Uint8Array;
 }

@@ -1,8 +1,7 @@
 /** Overlays as bytes: inside of a tool, and in the notes that keep them. */
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import type { OverlayCodec, OverlayOutcome } from "../../catalogue/ports.js";
-import type { LabelTexts, Overlay } from "../../domain/overlay.js";
-import type { Tool } from "../../domain/server.js";
+import type { LabelTexts, Laid, Overlay } from "../../domain/overlay.js";
 import {
   type OverlayOutcome as WireOutcome,
   OverlayOutcomeSchema,
@@ -13,7 +12,6 @@ import {
   type Overlay as WireOverlay,
 } from "../../gen/toolcrib/storage/v1/storage_pb.js";
 
-type Laid = NonNullable<Tool["overlay"]>;
 type WireInit = MessageInitShape<typeof OverlaySchema>;
 
 const FORMAT = 1;
