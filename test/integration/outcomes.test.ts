@@ -198,7 +198,7 @@ describe("on the command line", () => {
     }
     const { stdout } = await run("find", "create an order", "--top", "1");
     expect(stdout).toContain("goes with erp/create_order");
-    expect(stdout).toMatch(/Often used together:\n  create the order, then send the message \(\d+ %\): erp\/create_order → erp\/send_message/);
+    expect(stdout).toMatch(/Often used together:\n {2}create the order, then send the message \(\d+ %\): erp\/create_order → erp\/send_message/);
     const failed = await run("report", "erp/nothing", "--failed", "timeout");
     expect([failed.code, failed.stderr.includes("erp/nothing")]).toEqual([1, true]);
     expect((await run("report", "erp/send_message", "--failed", "badly")).code).toBe(2);
