@@ -185,7 +185,7 @@ export function assemble(
     gate,
     toolsets,
     metrics,
-    kept: () => ({ ...keeper.counts(), memoryBytes: definitions.memoryBytes, findable: gate.tools, unsaved: outcomes?.unsaved ?? 0, collapsed: outcomes?.collapsed() ?? [], toMend: quality.counts() }),
+    kept: () => ({ ...keeper.counts(), memoryBytes: definitions.memoryBytes, findable: gate.tools, unread: gate.unread, unsaved: outcomes?.unsaved ?? 0, collapsed: outcomes?.collapsed() ?? [], toMend: quality.counts() }),
     start() {
       registry.start();
       void warm({ loader, clock, logger }, config.warm, stopping.signal);

@@ -24,7 +24,7 @@ export class DefinitionReader {
   private readonly unread = new Map<string, Map<string, string>>();
   private readonly missing = new Map<string, Map<string, string>>();
   private working: Promise<void> | undefined;
-  private waiting: Promise<void> | undefined;
+  private pausing: Promise<void> | undefined;
   private readonly stopping = new AbortController();
 
   constructor(private readonly deps: DefinitionReaderDeps) {}
@@ -35,9 +35,16 @@ export class DefinitionReader {
     this.begin();
   }
 
+  /** Tools whose definition has a digest and is not in the index yet, be it that nobody loaded it so far. */
+  get waiting(): number {
+    let sum = 0;
+    for (const all of [this.unread, this.missing]) for (const tools of all.values()) sum += tools.size;
+    return sum;
+  }
+
   async stop(): Promise<void> {
     this.stopping.abort();
-    await Promise.all([this.working, this.waiting]);
+    await Promise.all([this.working, this.pausing]);
   }
 
   private begin(): void {
@@ -63,7 +70,7 @@ export class DefinitionReader {
         } else put(this.missing, namespace, toolId, digest);
       }
     }
-    if (this.missing.size > 0) this.waiting ??= this.wait().finally(() => (this.waiting = undefined));
+    if (this.missing.size > 0) this.pausing ??= this.wait().finally(() => (this.pausing = undefined));
   }
 
   private next(): [namespace: string, batch: [toolId: string, digest: string][]] {

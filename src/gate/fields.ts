@@ -17,7 +17,8 @@ interface Field {
  */
 export const FIELDS = {
   name: { weight: 3, usual: 5, pairs: true },
-  title: { weight: 1.5, usual: 5, pairs: true },
+  /** As much as the name: names have to be ASCII, and in many languages the title is the only name. */
+  title: { weight: 3, usual: 5, pairs: true },
   service: { weight: 1, usual: 3, pairs: true },
   description: { weight: 1, usual: 20, pairs: true },
   useWhen: { weight: 1, usual: 20, pairs: true },
@@ -37,14 +38,16 @@ const COUNT_MOST = 65_535;
 /** How much each term counts in a document, in units of COUNT_UNIT, at least 1. */
 export function countsOf(document: ToolDocument): Map<string, number> {
   const counts = new Map<string, number>();
-  const add = (field: Field, texts: readonly string[]) => {
-    const tokens = texts.flatMap((text) => termsIn(text, field.pairs));
+  const add = (field: Field, texts: readonly string[], but?: ReadonlySet<string>) => {
+    const all = texts.flatMap((text) => termsIn(text, field.pairs));
+    const tokens = but ? all.filter(({ term }) => !but.has(term)) : all;
     const weight = field.weight / (1 - SLOPE + (SLOPE * tokens.length) / field.usual);
     for (const { term } of tokens) counts.set(term, (counts.get(term) ?? 0) + weight);
   };
   const { parameters } = document;
   add(FIELDS.name, [document.name]);
-  if (document.title !== document.name) add(FIELDS.title, [document.title]);
+  // A title that says the name again says nothing new.
+  add(FIELDS.title, [document.title], new Set(counts.keys()));
   add(FIELDS.service, [document.service]);
   add(FIELDS.description, [document.description]);
   add(FIELDS.useWhen, [document.useWhen]);

@@ -87,6 +87,11 @@ export class Gate implements GateApi {
     return sum;
   }
 
+  /** Tools whose parameters are not searched yet. */
+  get unread(): number {
+    return this.reader.waiting;
+  }
+
   /** A server changed: these tools of it. `service` is what it is called now, undefined when it is gone; `all` are all of its tools. */
   changed(
     namespace: string,

@@ -108,8 +108,9 @@ function namesIn(text: string): string[] {
 /** Two hyphenated words in lower case are English more often than a name (follow-up), three are not. */
 const IDENTIFIER = /[_./]|[a-z0-9][A-Z]|[A-Za-z][0-9]|-.*-|[A-Z]{2}[a-z]/;
 
+/** A number or a date names no tool. */
 function looksLikeName(word: string): boolean {
-  return word.length <= 192 && IDENTIFIER.test(word);
+  return word.length <= 192 && IDENTIFIER.test(word) && /\p{L}/u.test(word);
 }
 
 /** One key for a name in every case style: file_operation, FileOperation, file-operation, file.operation. */

@@ -22,6 +22,7 @@ export interface GaugeDeps {
     /** Reported outcomes that are not in the store yet, and tools whose calls fail. */
     readonly unsaved: number;
     readonly collapsed: readonly { readonly namespace: string; readonly toolId: string }[];
+    readonly unread: number;
     /** Tools by what there is to mend in their descriptions. */
     readonly toMend: ReadonlyMap<string, number>;
   };
@@ -74,7 +75,7 @@ function look({ registry, metrics, kept: keptNow, onReady }: GaugeDeps): void {
   const { active, lagging } = registry.watchers;
   metrics.watchers.set({ state: "active" }, active);
   metrics.watchers.set({ state: "lagging" }, lagging);
-  const { kept, held, memoryBytes, findable, unsaved, collapsed, toMend } = keptNow();
+  const { kept, held, memoryBytes, findable, unread, unsaved, collapsed, toMend } = keptNow();
   for (const [kind, count] of toMend) metrics.toolsToMend.set({ kind }, count);
   metrics.serversKept.set({ state: "held" }, held);
   metrics.serversKept.set({ state: "standby" }, kept - held);
@@ -84,6 +85,7 @@ function look({ registry, metrics, kept: keptNow, onReady }: GaugeDeps): void {
   metrics.toolsCollapsed.set(collapsed.length);
   metrics.toolCollapsed.reset();
   for (const { namespace, toolId } of collapsed.slice(0, COLLAPSED_NAMED)) metrics.toolCollapsed.set({ namespace, tool: toolId }, 1);
+  metrics.gateUnread.set(unread);
   onReady(registry.partitions.every((p) => p.state.kind !== "starting"));
 }
 

@@ -104,6 +104,7 @@ export function createMetrics(version: string) {
     toolCollapsed: gauge("tool_collapsed", "1 for each of these tools, the first 50 of them; absent again once it works.", ["namespace", "tool"]),
     gateTools: gauge("gate_tools", "Tools that the gate can find."),
     gateRulesValid: gauge("gate_rules_valid", "0 while a file of rules cannot be used and older rules are in force."),
+    gateUnread: gauge("gate_definitions_waiting", "Tools whose definition the gate has not read yet, so that it finds them by their labels alone."),
 
     toolsets: counter("toolset_happenings_total", "What happened to toolsets.", ["what"]),
 

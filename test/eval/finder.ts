@@ -3,6 +3,7 @@ import { intentOf } from "../../src/gate/intent.js";
 import { indexOf } from "../../src/gate/live-index.js";
 import { byScore } from "../../src/gate/fusion.js";
 import { NamespacePast } from "../../src/gate/outcomes/namespace-past.js";
+import { overGrpc } from "./over-grpc.js";
 import { documentsOf, type RetrievalSet, type SetQuery } from "./sets.js";
 
 /** A gate that holds the tools of one set. */
@@ -11,7 +12,7 @@ export interface Finder {
   /** Says that a tool was the right one. */
   report(query: SetQuery, toolId: string): Promise<void>;
   /** Forgets all reports. */
-  forget(): void;
+  forget(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -32,8 +33,9 @@ const NOW_MS = Date.UTC(2026, 0, 1);
 const RETENTION_MS = 180 * 86_400_000;
 
 /** How a finder is opened, by the name of `--via`. */
-export const FINDERS: Readonly<Record<string, (set: RetrievalSet) => Promise<Finder>>> = {
+export const FINDERS: Readonly<Record<string, (set: RetrievalSet, root: string) => Promise<Finder>>> = {
   "in-process": inProcess,
+  grpc: overGrpc,
 };
 
 export async function inProcess(set: RetrievalSet): Promise<Finder> {
@@ -60,7 +62,7 @@ export async function inProcess(set: RetrievalSet): Promise<Finder> {
       const outcome = { success: true, latencyMs: undefined, after: [] };
       past.apply({ toolId, caller: "", atMs: NOW_MS, nonce: reported++, says, outcome }, NOW_MS);
     },
-    forget() {
+    async forget() {
       past = new NamespacePast("eval", RETENTION_MS);
     },
     async close() {},

@@ -41,7 +41,7 @@ export async function main(args: readonly string[], root: string): Promise<numbe
       if (values.set) return 2;
       continue;
     }
-    for (const via of values.via) rows.push(...(await evaluate(set, via, baseline)));
+    for (const via of values.via) rows.push(...(await evaluate(set, via, baseline, root)));
   }
   if (values.json) {
     mkdirSync(dirname(resolve(values.json)), { recursive: true });
@@ -67,8 +67,8 @@ async function baselineOf(root: string): Promise<BaselineOf> {
   return (documents) => new PlainBm25(documents);
 }
 
-async function evaluate(set: RetrievalSet, via: string, baselineFor: BaselineOf): Promise<Row[]> {
-  const finder = await (FINDERS[via] as (of: RetrievalSet) => Promise<Finder>)(set);
+async function evaluate(set: RetrievalSet, via: string, baselineFor: BaselineOf, root: string): Promise<Row[]> {
+  const finder = await (FINDERS[via] as (of: RetrievalSet, at: string) => Promise<Finder>)(set, root);
   try {
     const plain = baselineFor(set.tools.map(({ id, name, description = "" }) => ({ toolId: id, name, description })));
     const baseline = await score(set, "plain-bm25", "in-process", set.queries, async ({ text, history = [] }) => {

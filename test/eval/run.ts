@@ -41,11 +41,11 @@ export async function runSet(set: RetrievalSet, finder: Finder, via: string, mod
   if (wanted("half")) await add("half", scored);
   for (const { mode, wrong } of REPLAYS) {
     if (!wanted(mode)) continue;
-    finder.forget();
+    await finder.forget();
     await replay(set, finder, past, wrong);
     await add(mode, scored);
   }
-  finder.forget();
+  await finder.forget();
   return rows;
 }
 

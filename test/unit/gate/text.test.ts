@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { intentOf } from "../../../src/gate/intent.js";
 import { cut, pairsOf, tokensOf } from "../../../src/gate/text.js";
 
 const terms = (text: string) => tokensOf(text).map(({ term }) => term);
@@ -70,4 +71,8 @@ test.each([
 test("a cut never ends inside a surrogate pair", () => {
   expect(cut("a🙂", 2)).toBe("a");
   expect(cut("a🙂", 3)).toBe("a🙂");
+});
+
+test("numbers and dates of an intent name no tool", () => {
+  expect(intentOf({ text: "pay 2.5 of invoice_7 by 2026-11-30 and run get.status" }).names.slice(1)).toEqual(["invoice_7", "get.status"]);
 });
