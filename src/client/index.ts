@@ -4,7 +4,7 @@ export type { CallOptions } from "./connection.js";
 export { RegistryConnection } from "./connection.js";
 export type { CodeName, Reason, RegistryErrorFacts } from "./registry-error.js";
 export { RegistryError } from "./registry-error.js";
-export { type ModelFailure, type ModelOptions } from "./selector/model.js";
+export type { ModelFailure, ModelOptions } from "./selector/model.js";
 export type { Selected } from "./selector/selected.js";
 export type { Effort, Fallback, FallbackWhy, Selection } from "./selector/selection.js";
 export { Selector, type SelectOptions, type SelectorOptions } from "./selector/selector.js";
