@@ -38,7 +38,8 @@ export class Toolsets {
   async create(caller: Caller, facts: Readonly<Record<string, string>>, toolIds: readonly string[] = []): Promise<Toolset> {
     const idleTtl = { seconds: BigInt(Math.ceil(this.idleTtlMs / 1_000)), nanos: 0 };
     const { toolset } = await this.registry.createToolset(caller, { toolIds: [...toolIds], facts: { ...facts }, idleTtl });
-    return this.#keep(caller, toolset);
+    // Sessions that were begun and left alone leave nothing here.
+    return toolIds.length > 0 ? this.#keep(caller, toolset) : known(toolset);
   }
 
   /** Counts as a use. Undefined where it is not there: expired, never was, or another's. Throws RegistryError otherwise. */
@@ -102,10 +103,8 @@ export class Toolsets {
   }
 
   #keep(caller: Caller, given: Given | undefined): Toolset {
-    if (!given) throw new RegistryError("the registry answered without a toolset", { code: "INTERNAL" });
-    const { handle, toolIds, facts, etag } = given;
-    const toolset = { handle, toolIds, facts, etag };
-    const key = keyOf(caller, handle);
+    const toolset = known(given);
+    const key = keyOf(caller, toolset.handle);
     this.#remembered.delete(key);
     this.#remembered.set(key, toolset);
     const [oldest] = this.#remembered.keys();
@@ -119,6 +118,12 @@ export class Toolsets {
     this.#tell(handle, undefined);
     return undefined;
   }
+}
+
+function known(given: Given | undefined): Toolset {
+  if (!given) throw new RegistryError("the registry answered without a toolset", { code: "INTERNAL" });
+  const { handle, toolIds, facts, etag } = given;
+  return { handle, toolIds, facts, etag };
 }
 
 type Given = Pick<Toolset, "handle" | "etag"> & { readonly toolIds: string[]; readonly facts: { [name: string]: string } };

@@ -77,7 +77,7 @@ export function readCall(given: unknown): Read<CallArguments> {
   if (meant === undefined) return wrong(`call_tool: "tool" is missing. It takes ${CALL_SHAPE}.`);
   const nested = text(tool) === undefined && text(fields["name"]) === undefined && text(fields["tool_name"]) === undefined;
   const { toolset: _t, tool: _n, name: _m, arguments: deeper, ...flat } = inner;
-  const corrected = nested ? (fieldsOf(deeper) ?? flat) : inner;
+  const corrected = !nested ? inner : deeper === undefined ? flat : (fieldsOf(deeper) ?? flat);
   const why = nested ? '"tool" and "toolset" stood inside "arguments" instead of beside it' : text(toolset) === undefined ? '"toolset" is missing' : '"tool" is missing';
   return misplaced(where, meant, corrected, why);
 }
