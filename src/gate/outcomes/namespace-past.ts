@@ -7,6 +7,7 @@ import { Hasher, mergeUses, newer } from "../uses.js";
 import { Follows } from "./follows.js";
 import { mergeOutcomes, type Outcome, OUTCOME_LIMITS } from "./outcome.js";
 import { type Shard, shardOf, type ToolPast, withinLimits } from "./shard.js";
+import { STANDING } from "./standing.js";
 import { Usage } from "./usage.js";
 
 /** A report as it is applied: to memory at once, and again to what another replica wrote meanwhile. Said words do not leave memory. */
@@ -30,6 +31,8 @@ export class NamespacePast {
   private readonly hasher: Hasher;
   private readonly outcomes = new Map<string, readonly Outcome[]>();
   private readonly usages = new Map<string, Usage>();
+  /** Tools with so many failures that they may have collapsed. */
+  private readonly doubtful = new Set<string>();
   /** The tools of each shard of which something was ever held here. */
   private readonly places = new Map<number, Set<string>>();
 
@@ -108,12 +111,8 @@ export class NamespacePast {
 
   /** Tools whose calls fail now, in the order of their ids. */
   collapsed(nowMs: number): readonly string[] {
-    const ids = [...this.outcomes.keys()].filter((id) => this.usageOf(id)?.standingAt(nowMs).kind === "collapsed");
+    const ids = [...this.doubtful].filter((id) => this.usageOf(id)?.standingAt(nowMs).kind === "collapsed");
     return ids.sort();
-  }
-
-  standingOf(toolId: string, nowMs: number): ReturnType<Usage["standingAt"]>["kind"] {
-    return this.usageOf(toolId)?.standingAt(nowMs).kind ?? "trusted";
   }
 
   private usageOf(toolId: string): Usage | undefined {
@@ -137,6 +136,8 @@ export class NamespacePast {
   private setOutcomes(toolId: string, outcomes: readonly Outcome[]): void {
     this.usages.delete(toolId);
     this.follows.set(toolId, outcomes);
+    if (outcomes.filter(({ success }) => !success).length >= STANDING.failuresLeast) this.doubtful.add(toolId);
+    else this.doubtful.delete(toolId);
     if (outcomes.length === 0) this.outcomes.delete(toolId);
     else this.outcomes.set(toolId, outcomes);
   }

@@ -115,10 +115,13 @@ export class Outcomes {
   /** Writes what is not written yet, if the store answers in time. */
   async stop(): Promise<void> {
     this.stopping.abort();
+    await this.inTime(this.writeRest(), OUTCOMES.stopMs);
+  }
+
+  private async writeRest(): Promise<void> {
     await this.working;
     const rest = [...this.namespaces].filter(([, { shared }]) => shared.isDirty);
-    const written = Promise.all(rest.map(([namespace, held]) => this.sync(namespace, held)));
-    await this.inTime(written, OUTCOMES.stopMs);
+    await Promise.all(rest.map(([namespace, held]) => this.sync(namespace, held)));
   }
 
   private held(namespace: string): Held {

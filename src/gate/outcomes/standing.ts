@@ -19,7 +19,7 @@ export const STANDING = {
   /** So many failures at least, and this share of the window, are a collapse. */
   failuresLeast: 6,
   collapseShare: 0.8,
-  /** A trial ends well with so many successes more than failures, badly with so many failures more; nobody among several says more. */
+  /** A trial ends well with so many successes more than failures, badly with so many failures more; one of several says no more. */
   decidedBy: 3,
   /** Without news it is tried again after this, twice as long after each trial that ends badly, and at most after the last. */
   trialMs: 5 * 60_000,
@@ -81,7 +81,7 @@ export function since({ sinceMs }: Standing, newestFirst: readonly Outcome[]): r
 
 /** Failures among the latest outcomes that are heard, as a share of a full window: few say little. */
 export function failingShare(newestFirst: readonly Outcome[]): number {
-  return tally(heard(newestFirst, STANDING.callerMost)).failures / STANDING.window;
+  return tally(heard(newestFirst, STANDING.decidedBy)).failures / STANDING.window;
 }
 
 function fails(newestFirst: readonly Outcome[]): boolean {

@@ -4,9 +4,9 @@ import { failingShare, since, standingAfter, type Standing, standingAt } from ".
 
 /** What each may move a score by; together at most 0.2 up or down. */
 export const USAGE = {
-  frequency: 0.04,
+  frequency: 0.06,
   next: 0.05,
-  recency: 0.03,
+  recency: 0.01,
   reliability: 0.12,
   slowness: 0.03,
   most: 0.2,
