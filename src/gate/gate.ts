@@ -174,9 +174,9 @@ export class Gate implements GateApi {
     const { catalogue, outcomes } = this.deps;
     const { namespace, toolId: id, caller } = report;
     outcomes?.admit(caller);
-    const past = await this.pastOf(namespace);
     const cut = await catalogue.at(namespace, "");
     if (!cut.tool(id)) throw new Fault("NOT_FOUND", `no such tool in this namespace: ${id}`, { metadata: { tool_id: id } });
+    const past = await this.pastOf(namespace);
     this.deps.onReport?.(report);
     if (!past || !outcomes) return { remembered: false };
     return { remembered: outcomes.report({ ...report, preceding: knownBefore(report, cut) }) };
