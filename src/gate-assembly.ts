@@ -64,7 +64,8 @@ export function assembleGate({ registry, clock, logger, metrics, rules, onDefini
     const { namespace, serverId, header, tools } = change;
     const service = header ? header.title || serverId : undefined;
     const all = (): string[] => (recordOf(registry, namespace, serverId)?.tools ?? []).map(({ name }) => name);
-    gate.changed(namespace, serverId, service, tools.map(({ name }) => name), all);
+    const tried = tools.some(({ after }) => after?.overlay?.overlay.trial === true);
+    gate.changed(namespace, serverId, service, tools.map(({ name }) => name), all, tried);
   });
   for (const partition of registry.partitions) {
     partition.onHistory(() => {

@@ -1,4 +1,4 @@
-import type { Change, ToolChange } from "../domain/change.js";
+import type { Change } from "../domain/change.js";
 import type { Instance, ServerRecord } from "../domain/server.js";
 
 /** What an operator reads in the log of a change: a line for each, never for a renewal. */
@@ -22,7 +22,7 @@ export function newsOf(before: ServerRecord | undefined, change: Change, revisio
     revision,
     ...(arrived && { instance_id: arrived.instanceId }),
     instances: header?.instances.length ?? 0,
-    ...countsOf(change.tools),
+    ...countsOf(change),
   };
   return { message, fields };
 }
@@ -52,13 +52,16 @@ function arrivalOf(before: ServerRecord | undefined, header: Change["header"]): 
 }
 
 /** Only what is not zero: most lines are about one kind. */
-function countsOf(tools: readonly ToolChange[]): object {
+function countsOf({ tools, cause }: Change): object {
   const added = tools.filter(({ before }) => !before).length;
   const removed = tools.filter(({ after }) => !after).length;
   const changed = tools.length - added - removed;
+  const resting = cause === "overlay" ? 0 : tools.filter(({ before, after }) => before?.overlay && after && !after.overlay).length;
   return {
     ...(added > 0 && { tools_added: added }),
     ...(removed > 0 && { tools_removed: removed }),
     ...(changed > 0 && { tools_changed: changed }),
+    // Approved labels that do not fit any more: an operator may want to have them proposed anew.
+    ...(resting > 0 && { overlays_resting: resting }),
   };
 }

@@ -92,17 +92,21 @@ export class Gate implements GateApi {
     return this.reader.waiting;
   }
 
-  /** A server changed: these tools of it. `service` is what it is called now, undefined when it is gone; `all` are all of its tools. */
+  /**
+   * A server changed: these tools of it. `service` is what it is called now, undefined when it is gone; `all` are all of its tools.
+   * `mayBeTried` false: none of these has a label on trial.
+   */
   changed(
     namespace: string,
     serverId: string,
     service: string | undefined,
     names: readonly string[],
     all: () => readonly string[],
+    mayBeTried = true,
   ): void {
     const ids = (of: readonly string[]) => of.map((name) => toolId(serverId, name));
     this.indexOf(namespace).touch(serverId, service, ids(names), () => ids(all()));
-    this.trials.changed(namespace, serverId, service, ids(names), () => ids(all()));
+    this.trials.changed(namespace, serverId, service, ids(names), () => ids(all()), mayBeTried);
   }
 
   /** A whole partition's catalogue is another one: these are its namespaces, and of those that were, which `belong` to it. */

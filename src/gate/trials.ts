@@ -53,8 +53,16 @@ export class Trials {
   }
 
   /** As `Gate.changed`, by tool_id. */
-  changed(namespace: string, serverId: string, service: string | undefined, ids: readonly string[], all: () => readonly string[]): void {
+  changed(
+    namespace: string,
+    serverId: string,
+    service: string | undefined,
+    ids: readonly string[],
+    all: () => readonly string[],
+    mayBeTried: boolean,
+  ): void {
     const known = this.tools.get(namespace);
+    if (!known && !mayBeTried) return;
     for (const id of ids) {
       if (this.onTrial(namespace, id)) this.on(namespace).add(id);
       else known?.delete(id);

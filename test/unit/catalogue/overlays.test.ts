@@ -96,6 +96,7 @@ describe("an approved overlay", () => {
     const changed = [{ ...tool("close_order", "Closes it"), outputSchema: { type: "object" } }, TOOLS[1] as object];
     await register(changed);
     expect(await stubOf()).toMatchObject({ briefDescription: "Closes it", keywords: [] });
+    expect(world.news.at(-1), "an operator reads of it").toMatchObject(["a server registered other content", { tools_changed: 1, overlays_resting: 1 }]);
     expect(await states()).toEqual(["shop/close_order inactive: the tool has another definition now: propose it anew"]);
     await register([TOOLS[1] as object]);
     expect(await states()).toEqual(["shop/close_order inactive: its server has no such tool now"]);
