@@ -7,12 +7,13 @@ import type { StubFields } from "../domain/stub.js";
 import { price } from "./answer.js";
 import type { FindOutput, FindQuery, GateApi, MapOutput, MapQuery, OutcomeReport, WithheldCause } from "./api.js";
 import { type Candidates, candidatesFor } from "./candidates.js";
+import { CatalogueMaps, categoryNames } from "./catalogue-maps.js";
 import type { Alike, MeaningArm } from "./dense/meaning.js";
 import { DefinitionReader } from "./definition-reader.js";
 import { choose } from "./find.js";
 import { intentOf } from "./intent.js";
 import type { LiveIndex } from "./live-index.js";
-import { mapOfAll, mapOfModule } from "./module-map.js";
+import { mapOfCategory, mapOfModule, type ModuleMap } from "./module-map.js";
 import { moduleNamed } from "./modules.js";
 import { NamespaceIndex, type NamespaceIndexDeps } from "./namespace-index.js";
 import type { NamespacePast } from "./outcomes/namespace-past.js";
@@ -55,6 +56,7 @@ export interface GateDeps {
 export class Gate implements GateApi {
   private readonly namespaces = new Map<string, NamespaceIndex>();
   private readonly labels = new Map<Tool, StubFields>();
+  private readonly maps = new CatalogueMaps();
   private readonly siblings = new Siblings((tool) => this.labelOf({ tool }));
   private readonly reader: DefinitionReader;
 
@@ -170,7 +172,7 @@ export class Gate implements GateApi {
   async map({ namespace, module, tokenBudget, minRevision }: MapQuery): Promise<MapOutput> {
     const cut = await this.deps.catalogue.at(namespace, minRevision);
     const budget = tokenBudget === 0 ? LIMITS.mapTokensDefault : tokenBudget;
-    const map = module === "" ? mapOfAll(cut.servers(), budget) : mapOfModule(moduleNamed(cut, module), budget);
+    const map = this.mapIn(cut, namespace, module, budget);
     return { ...map, position: cut.position, stale: cut.stale };
   }
 
@@ -243,6 +245,13 @@ export class Gate implements GateApi {
     const index = this.trials.index(namespace);
     if (index && isShownTrials(query)) return { catalogue: this.trials.catalogue, index };
     return { catalogue: this.deps.catalogue, index: this.namespaces.get(namespace) };
+  }
+
+  private mapIn(cut: Cut, namespace: string, module: string, budget: number): ModuleMap {
+    const rules = this.deps.rules(namespace);
+    if (module === "") return this.maps.of(namespace, cut.servers(), rules, budget);
+    if (rules.category(module)) return mapOfCategory(categoryNames(module, cut.servers(), rules), budget);
+    return mapOfModule(moduleNamed(cut, module), budget);
   }
 
   /** The same few tools are candidates again and again. A tool's label never changes: another label is another tool. */

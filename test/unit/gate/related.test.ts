@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { StubFields } from "../../../src/domain/stub.js";
 import type { FindOutput, FindQuery } from "../../../src/gate/api.js";
 import { actOfName, actOfTitle, areOpposite } from "../../../src/gate/related/verbs.js";
-import { readRules } from "../../../src/gate/rules/parse.js";
-import { rulesOf } from "../../../src/gate/rules/rules.js";
+import { rulesFrom } from "../../support/gate-rules.js";
 import { asking, shelf } from "../../support/gate.js";
 
 const destructive: Partial<StubFields> = { hints: { destructive: true } };
@@ -69,7 +68,7 @@ describe("siblings", () => {
     for (const [id, , of] of siblings) expect(id?.split("_")[1]).toBe(of?.split("_")[1]);
     const tagged = withTools({ "a/open_door": { tags: ["x"] }, "a/close_door": {} });
     expect(told(await tagged.find("open door", { filter: { ...asking("").filter, tagsAny: ["x"] } }))).toHaveLength(1);
-    const ruled = shelf(async () => [], rulesOf((readRules(Buffer.from("rules: [{ name: r, deny: [close_door] }]")) as { file: never }).file));
+    const ruled = shelf(async () => [], rulesFrom("rules: [{ name: r, deny: [close_door] }]"));
     ruled.put("a/open_door");
     ruled.put("a/close_door");
     expect(told(await ruled.gate.find(asking("open a door", { topK: 1 }), undefined))).toEqual([["a/open_door", "unknown"]]);

@@ -2,17 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { everything } from "../../../../src/domain/filter.js";
 import type { FindOutput, FindQuery } from "../../../../src/gate/api.js";
-import { readRules } from "../../../../src/gate/rules/parse.js";
-import { rulesOf } from "../../../../src/gate/rules/rules.js";
 import { covers, glob, readSelector } from "../../../../src/gate/rules/selectors.js";
-import type { Rules } from "../../../../src/gate/stages.js";
+import { rulesFrom as rules } from "../../../support/gate-rules.js";
 import { asking, shelf } from "../../../support/gate.js";
-
-function rules(text: string): Rules {
-  const read = readRules(Buffer.from(text));
-  if (!read.ok) throw new Error(JSON.stringify(read.problems));
-  return rulesOf(read.file);
-}
 
 /** A few servers that most rules can be said of. */
 function desk(text: string) {
