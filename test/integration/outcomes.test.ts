@@ -185,6 +185,23 @@ describe.skipIf(inject("redisServer") === "")("two replicas on one Redis", () =>
   });
 });
 
+describe.skipIf(inject("redisServer") === "")("a Redis that does not answer for a while", () => {
+  it("keeps nobody from reporting and finding, and is told afterwards", async () => {
+    const { redis, a, b } = await startPair();
+    const { revision } = await a.api.call("register", declared("erp", TOOLS, HOUR));
+    await foundBy(b.api, INTENT, { minRevision: revision });
+    await report(a.api, "erp/create_order", { intent: "buy some pencils" });
+    redis.pause();
+    expect(await report(a.api, "erp/send_message", { intent: INTENT })).toEqual({ remembered: true });
+    expect((await foundBy(a.api, INTENT))[0]).toBe("erp/send_message");
+    await eventually(() => metric(a.process, 'toolcrib_outcome_syncs_total{result="failed"}'), (lines) => lines.length > 0, 60_000);
+    expect((await foundBy(b.api, INTENT)).length).toBe(0);
+    redis.resume();
+    await eventually(() => foundBy(b.api, INTENT), ([first]) => first === "erp/send_message", 60_000);
+    await eventually(() => metric(a.process, "toolcrib_outcomes_unsaved"), ([line = ""]) => line.endsWith(" 0"));
+  });
+});
+
 describe("on the command line", () => {
   it("toolcrib report tells it, and toolcrib find says why in words", async () => {
     const { process } = await started();
