@@ -1,6 +1,7 @@
 /** The parts of a gateway that HTTP and stdio share: the followed catalogue, the faces, and what they ask. */
 import { createFollower, RegistryConnection, type Target } from "../client/index.js";
 import type { EgressPolicy } from "../domain/admission/egress.js";
+import { DEFAULT_NAMESPACE } from "../domain/ids.js";
 import type { Clock, Credentials } from "../upstream/caller.js";
 import { Calling } from "./calling.js";
 import { Catalogue } from "./catalogue.js";
@@ -20,6 +21,7 @@ import { GATEWAY, type Logger, type Mode } from "./words.js";
 
 export interface PartsOptions {
   readonly target: Target;
+  /** Empty = the default one. */
   readonly namespace: string;
   /** tool_ids that everybody sees without looking for them. */
   readonly always: readonly string[];
@@ -46,7 +48,8 @@ export interface Parts {
 
 /** Begins to follow at once; a registry that is away is waited for. Throws TargetError and AccessError. */
 export function assembleParts(options: PartsOptions): Parts {
-  const { target, namespace, always, idleTtlMs, log, version, clock, random, policy, credentials, callerCredentials } = options;
+  const { target, always, idleTtlMs, log, version, clock, random, policy, credentials, callerCredentials } = options;
+  const namespace = options.namespace || DEFAULT_NAMESPACE;
   const nowMs = (): number => performance.now();
   const connection = new RegistryConnection(target);
   const registry = new RegistryLink(connection, namespace);

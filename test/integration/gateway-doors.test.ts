@@ -187,6 +187,24 @@ describe("a registry that identifies its callers", () => {
   });
 });
 
+describe("a caller's own credential for servers", () => {
+  it("goes to the servers that are listed for it, and to no other", async () => {
+    const other = await startFixture("sdk-server.mjs", ["--sdk", "v2"]);
+    await remote.call("register", { serverId: "other", endpoint: other.url, transport: "TRANSPORT_STREAMABLE_HTTP", standing: true, introspect: {} });
+    await eventually(() => remote.toolIds(), (ids) => ids.includes("other/greet"));
+    const callerCredentials = [{ namespace: "default", serverId: "one", hosts: ["127.0.0.1"], header: "x-own-key" }];
+    const door = await testGateway(registry.grpc, { callerCredentials, always: ["one/greet", "other/greet"] });
+    const client = await connectClient("sdk v1", door.url, { headers: { "toolcrib-upstream-authorization": "a-callers-own-secret" } });
+    for (const name of ["one__greet", "other__greet"]) expect((await client.call(name, { text: "hi" })).text).toBe("hi");
+    const without = await connectClient("sdk v1", door.url);
+    expect((await without.call("one__greet", { text: "hi" })).text).toMatch(/shown its callers' own credentials, and this call brought none/);
+    const seen = async (fixture: Fixture) => JSON.stringify((await fixture.requests()).filter((r) => r.method === "tools/call").map((r) => r.headers));
+    expect(await seen(server)).toContain('"x-own-key":"a-callers-own-secret"');
+    expect(await seen(other)).not.toContain("a-callers-own-secret");
+    await remote.call("deregister", { serverId: "other" });
+  });
+});
+
 describe("stdio", () => {
   it("serves a desktop client: loads, tells of changes, ends with its client", async () => {
     const transport = new StdioClientTransport({ command: process.execPath, args: [BIN, "gateway", "--stdio", "--registry", registry.grpc], stderr: "ignore" });
