@@ -7,6 +7,7 @@ import { commit } from "./benches/commit.mjs";
 import { corpusLoad } from "./benches/corpus-load.mjs";
 import { fullSchema } from "./benches/full-schema.mjs";
 import { gate } from "./benches/gate.mjs";
+import { gateGrpc } from "./benches/gate-grpc.mjs";
 import { getStubs } from "./benches/get-stubs.mjs";
 import { listEncoding } from "./benches/list-encoding.mjs";
 import { noStoreCall } from "./benches/no-store-call.mjs";
@@ -23,6 +24,7 @@ const BENCHES = {
   commit,
   "corpus-load": corpusLoad,
   gate,
+  "gate-grpc": gateGrpc,
 };
 
 const { values, positionals } = parseArgs({

@@ -17,7 +17,7 @@ export async function overGrpc(set: RetrievalSet, root: string): Promise<Finder>
   const [grpc, ops] = await Promise.all([freePort(), freePort()]);
   const child = spawn(
     process.execPath,
-    [`${root}/dist/main.js`, "--store", "memory", "--http-address", "off", "--grpc-address", `127.0.0.1:${grpc}`, "--ops-address", `127.0.0.1:${ops}`, "--log-level", "error", "--max-lateness", "0"],
+    [`${root}/dist/main.js`, "--store", "memory", "--http-address", "off", "--grpc-address", `127.0.0.1:${grpc}`, "--ops-address", `127.0.0.1:${ops}`, "--log-level", "error", "--max-lateness", "0", "--report-rate", "1000000"],
     { stdio: ["ignore", "ignore", "inherit"] },
   );
   const registry = new RegistryConnection({ address: `127.0.0.1:${grpc}`, loopback: true, tls: false });
