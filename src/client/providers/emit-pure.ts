@@ -6,6 +6,8 @@ import { merged, resolved, textsOf } from "./merge.js";
 import { nameKeys } from "./names.js";
 import type { Node, Schema, TypeName } from "./node.js";
 import { acceptsAll, emptyNode, isNever, recursiveParts } from "./node.js";
+import type { Piece } from "./pieces.js";
+import { nullable, oneText, typesTaken } from "./pieces.js";
 import type { MemberPlan, Plan } from "./plan.js";
 import { listPlan, objectPlan, SAME, unionPlan } from "./plan.js";
 import type { Losses } from "./report.js";
@@ -24,11 +26,6 @@ export interface Pure {
   readonly parts: ReadonlyMap<string, Plan>;
   /** Why the schema cannot be said in this dialect; only a strict one refuses. */
   readonly refusals: readonly string[];
-}
-
-interface Piece {
-  readonly schema: JsonObject;
-  readonly plan: Plan;
 }
 
 /** A flat root in a provider's reduced form of JSON Schema, and how its values differ from the tool's. */
@@ -72,8 +69,9 @@ class PureEmitter {
     if (++this.#count > MOST_NODES) return this.anything(given, `there are more than ${MOST_NODES} schemas`);
     if (given.ref !== undefined) return this.reference(given, given.ref, depth, inside);
     const node = this.simple(given, inside);
+    if (isNever(node)) return this.anything(node, "nothing fits it");
     if (node.oneOf ?? node.anyOf) return this.union(node, depth, inside);
-    const types = this.typesOf(node);
+    const types = typesTaken(node, this.losses);
     const [type, second] = types;
     if (type === undefined) return this.anything(node);
     if (second !== undefined && this.mustSplit(node, types)) return this.split(node, types, depth, inside);
@@ -130,45 +128,13 @@ class PureEmitter {
   private joined(node: Node, given: readonly Piece[]): Piece {
     const texts = textsWith(node, []);
     const flat = given.flatMap((piece) => (piece.plan.kind === "union" ? piece.plan.branches : [piece]));
-    const pieces = this.oneText(node, flat);
+    const pieces = oneText(node, flat, this.losses);
     const different = [...new Map(pieces.map((piece) => [JSON.stringify(piece.schema), piece])).values()];
     const [only, second] = different;
     if (!only) return this.anything(node, "nothing fits it");
     if (second) return { schema: { ...texts, anyOf: different.map((p) => p.schema) }, plan: unionPlan(different) };
     if (only.schema["$ref"] !== undefined) return only;
     return { schema: { ...only.schema, ...texts }, plan: only.plan };
-  }
-
-  /** JSON written as text cannot be told from a text that means itself, so one branch has to stand for both. */
-  private oneText(node: Node, pieces: readonly Piece[]): readonly Piece[] {
-    const isText = (piece: Piece) => piece.schema["type"] === "string" || piece.plan.kind === "text";
-    const takes = pieces.flatMap(({ plan }) => (plan.kind === "text" ? [plan.takes] : []));
-    const texts = pieces.filter(isText);
-    if (takes.length === 0 || texts.length < 2) return pieces;
-    this.wider(node.at, "a text, or something written as JSON text, may be any text");
-    const description = texts.flatMap(({ schema }) => schema["description"] ?? []).join("; or: ");
-    const schema: JsonObject = { type: "string", ...(description === "" ? {} : { description }) };
-    const all = takes.every((t) => t === "object") && texts.length === takes.length;
-    const plan: Plan = { kind: "text", takes: takes.includes("any") ? "any" : all ? "object" : "object or text" };
-    return [...pieces.filter((piece) => !isText(piece)), { schema, plan }];
-  }
-
-  private typesOf(node: Node): readonly TypeName[] {
-    const listed = node.values ? [...new Set(node.values.map(typeOf))] : undefined;
-    if (node.types && listed) {
-      const fit = node.types.filter((t) => listed.includes(t) || (t === "number" && listed.includes("integer")));
-      return fit.length > 0 ? fit : node.types;
-    }
-    if (node.types ?? listed) return node.types ?? listed ?? [];
-    const seems: TypeName | undefined =
-      node.properties.size > 0 || node.required.length > 0 || typeof node.additional === "object"
-        ? "object"
-        : node.prefix || typeof node.items === "object"
-          ? "array"
-          : undefined;
-    if (!seems) return [];
-    this.losses.add(node.at, `it names no type and is taken as ${seems}`, "narrower");
-    return [seems];
   }
 
   private mustSplit(node: Node, types: readonly TypeName[]): boolean {
@@ -178,10 +144,12 @@ class PureEmitter {
 
   private split(node: Node, types: readonly TypeName[], depth: number, inside: readonly string[]): Piece {
     const { title: _t, description: _d, default: _f, examples: _e, ...bare } = node;
-    const pieces = types.map((type) => {
-      const fit = (v: Json) => typeOf(v) === type || (type === "number" && typeof v === "number");
-      const values = node.values ? { values: node.values.filter(fit) } : {};
-      return type === "null" ? { schema: { type }, plan: SAME } : this.node({ ...bare, types: [type], ...values }, depth, inside);
+    const fits = (type: TypeName) => (v: Json) => typeOf(v) === type || (type === "number" && typeof v === "number");
+    const pieces = types.flatMap((type) => {
+      const values = node.values?.filter(fits(type));
+      if (values?.length === 0) return [];
+      if (type === "null") return [{ schema: { type }, plan: SAME }];
+      return [this.node({ ...bare, types: [type], ...(values ? { values } : {}) }, depth, inside)];
     });
     return this.joined(node, pieces);
   }
@@ -190,6 +158,7 @@ class PureEmitter {
     const hints: string[] = [];
     const limits = limitsFor(node, types, this.dialect, hints, this.losses);
     const listed = this.listed(node, types, hints);
+    if (types[0] === "null" && !this.dialect.typeLists) this.wider(node.at, "null alone is taken as a text or null");
     const type = types.length === 1 ? (types[0] as string) : types;
     return { schema: { type, ...textsWith(node, hints), ...listed, ...limits }, plan: SAME };
   }
@@ -236,8 +205,7 @@ class PureEmitter {
     const { dialect } = this;
     const limits = limitsFor(node, ["object"], dialect, hints, this.losses);
     this.noValues(node, hints);
-    const extra = node.required.filter((key) => !node.properties.has(key));
-    const all = new Map([...node.properties, ...extra.map((key): [string, Node] => [key, emptyNode(step(node.at, key))])]);
+    const all = new Map([...node.properties, ...this.undeclared(node)]);
     if (all.size === 0 && depth > 1 && !dialect.free) return this.freeObject(node, hints);
     if (node.patterns.size > 0) this.wider(step(node.at, "patternProperties"), "patternProperties is left out");
 
@@ -272,10 +240,20 @@ class PureEmitter {
     return { schema, plan: objectPlan(members, others.plan) };
   }
 
+  /** Keys that are required, but only described by what holds for any other key. */
+  private undeclared(node: Node): [string, Node][] {
+    const keys = node.required.filter((key) => !node.properties.has(key));
+    if (keys.length > 0 && node.additional === false)
+      this.wider(node.at, "a key is required that is not allowed: it may be given");
+    const others = node.patterns.size === 0 && typeof node.additional === "object" ? node.additional : undefined;
+    return keys.map((key) => [key, others ?? emptyNode(step(node.at, key))]);
+  }
+
   private others(node: Node, depth: number, inside: readonly string[]): Piece {
     const at = step(node.at, "additionalProperties");
     const { additional } = node;
-    const open = node.patterns.size > 0 && additional === false ? true : additional;
+    // What holds for other keys would also hold for those that a pattern was for.
+    const open = node.patterns.size > 0 && additional !== undefined ? true : additional;
     if (this.dialect.strict) {
       if (open !== undefined && open !== false) this.refuse(node.at, "an object that takes keys which it does not name");
       if (open === undefined) this.losses.add(at, "keys that are not named are not taken", "narrower");
@@ -324,14 +302,4 @@ class PureEmitter {
   private refuse(at: string, what: string): void {
     if (this.dialect.strict && this.#refusals.size < 20) this.#refusals.add(`${at || "/"}: ${what}`);
   }
-}
-
-function nullable(schema: JsonObject): JsonObject {
-  const { type, anyOf, title, description, ...rest } = schema;
-  const texts = { ...(title === undefined ? {} : { title }), ...(description === undefined ? {} : { description }) };
-  if (Array.isArray(anyOf)) return { ...schema, anyOf: [...anyOf, { type: "null" }] };
-  if (type === undefined || type === "object" || type === "array")
-    return { ...texts, anyOf: [{ ...(type === undefined ? {} : { type }), ...rest }, { type: "null" }] };
-  const values: JsonObject = Array.isArray(rest["enum"]) ? { enum: [...rest["enum"], null] } : {};
-  return { ...schema, type: Array.isArray(type) ? [...type, "null"] : [type, "null"], ...values };
 }

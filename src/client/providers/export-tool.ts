@@ -103,7 +103,8 @@ function withoutKeyRules(root: Node, losses: Losses): Node {
     ...rest,
     limits,
     patterns: new Map(),
-    ...(additional === undefined || additional === false ? {} : { additional }),
+    // What holds for other keys would also hold for those that a pattern was for.
+    ...(additional === undefined || additional === false || root.patterns.size > 0 ? {} : { additional }),
   };
 }
 

@@ -12,6 +12,8 @@ const STEPS = 2_000;
 /** Groups of arguments that a note lists. */
 const GROUPS = 12;
 
+const NOTHING_FITS = "the schema contradicts itself and accepts no arguments at all: what contradicts is left out";
+
 export interface Flat {
   /** Without reference, allOf, anyOf, oneOf, if, not and what else combines schemas; of type object. */
   readonly node: Node;
@@ -26,7 +28,10 @@ export interface Flat {
 export function flattened(schema: Schema, losses: Losses): Flat {
   const notes: string[] = [];
   const node = new Flattener(schema, losses, notes).flat(schema.root, 0);
-  return { node: { ...node, at: "", types: ["object"] }, notes };
+  if (node.types && !node.types.includes("object")) losses.add("", NOTHING_FITS, "wider");
+  const { values, ...open } = node;
+  if (values) losses.add("", "a list of whole sets of arguments is left out", "wider");
+  return { node: { ...open, at: "", types: ["object"] }, notes };
 }
 
 class Flattener {
@@ -63,7 +68,10 @@ class Flattener {
       .map((branch) => this.flat(branch, depth + 1))
       .filter((branch) => !branch.types || branch.types.includes("object"));
     const [only, second] = branches;
-    if (!only) return node;
+    if (!only) {
+      this.lose(node.at, NOTHING_FITS);
+      return node;
+    }
     if (!second) return merged(node, only, this.losses);
     this.lose(node.at, `the arguments must fit ${how} of ${branches.length} alternatives: only the description says so`);
     this.describe(node, branches, how);
@@ -131,6 +139,8 @@ function joined(node: Node, branches: readonly Node[], losses: Losses): Node {
     const given = branches.flatMap((branch) => branch.properties.get(key) ?? []);
     const ours = properties.get(key);
     const everywhere = given.length === branches.length;
+    if (!ours && !everywhere)
+      losses.add(node.at, "a key that only some alternatives describe is always taken as they describe it", "narrower");
     if (!ours) properties.set(key, unionOf(given));
     else if (everywhere) properties.set(key, merged(ours, unionOf(given), losses));
   }

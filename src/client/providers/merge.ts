@@ -82,11 +82,11 @@ function bothTypes(a: Node, b: Node): { types?: TypeName[] | readonly TypeName[]
   return { types: [...new Set(types)] };
 }
 
-function bothValues(a: Node, b: Node): { values?: readonly Json[] } {
+/** Where no value is in both lists nothing is accepted, and no list is left. */
+function bothValues(a: Node, b: Node): { values?: readonly Json[]; types?: readonly TypeName[] } {
   if (!a.values || !b.values) return a.values || b.values ? { values: (a.values ?? b.values) as readonly Json[] } : {};
   const values = a.values.filter((v) => b.values?.some((w) => equalJson(v, w)));
-  // Nothing matches both: such a schema accepts nothing, which no provider takes as a list of values.
-  return values.length > 0 ? { values } : { values: a.values };
+  return values.length > 0 ? { values } : { types: [] };
 }
 
 const HIGHER_WINS = new Set(["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains"]);

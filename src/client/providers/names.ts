@@ -86,7 +86,7 @@ export interface KeyRule {
  * hash of the key. No two are alike.
  */
 export function nameKeys(keys: Iterable<string>, rule: KeyRule | undefined): Map<string, string> {
-  const all = [...keys];
+  const all = [...new Set(keys)];
   const fits = (key: string) => rule === undefined || (rule.pattern.test(key) && key.length <= rule.length);
   const taken = new Set(all.filter(fits));
   const names = new Map<string, string>();

@@ -97,9 +97,25 @@ export function childrenOf(node: Node): Node[] {
   ];
 }
 
+/** Every schema directly inside that judges the same value as the node itself. */
+function besidesOf(node: Node): Node[] {
+  const conditions = ["not", "if", "then", "else"].flatMap((keyword) => node.rest.get(keyword) ?? []);
+  const combined = [...(node.anyOf ?? []), ...(node.oneOf ?? []), ...(node.allOf ?? [])];
+  return [...conditions, ...combined, ...node.dependentSchemas.values()];
+}
+
 /** The parts that lead back to themselves. */
 export function recursiveParts(parts: ReadonlyMap<string, Node>): Set<string> {
-  const direct = new Map([...parts].map(([name, node]) => [name, refsIn(node)]));
+  return circles(parts, childrenOf);
+}
+
+/** The parts that lead back to themselves without getting deeper into the value: nobody can judge by them. */
+export function endlessParts(parts: ReadonlyMap<string, Node>): Set<string> {
+  return circles(parts, besidesOf);
+}
+
+function circles(parts: ReadonlyMap<string, Node>, inside: (node: Node) => Node[]): Set<string> {
+  const direct = new Map([...parts].map(([name, node]) => [name, refsIn(node, inside)]));
   const recursive = new Set<string>();
   for (const name of parts.keys()) {
     const seen = new Set<string>();
@@ -114,12 +130,12 @@ export function recursiveParts(parts: ReadonlyMap<string, Node>): Set<string> {
   return recursive;
 }
 
-function refsIn(root: Node): Set<string> {
+function refsIn(root: Node, inside: (node: Node) => Node[]): Set<string> {
   const refs = new Set<string>();
   const open = [root];
   for (let node = open.pop(); node; node = open.pop()) {
     if (node.ref !== undefined) refs.add(node.ref);
-    open.push(...childrenOf(node));
+    open.push(...inside(node));
   }
   return refs;
 }

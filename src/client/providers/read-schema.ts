@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from "./json.js";
 import { equalJson, isObject, step, writable } from "./json.js";
 import type { Node, Schema, TypeName } from "./node.js";
-import { emptyNode, neverNode, TYPES } from "./node.js";
+import { emptyNode, endlessParts, neverNode, TYPES } from "./node.js";
 import { readLimits } from "./read-limits.js";
 import type { Losses } from "./report.js";
 
@@ -50,6 +50,11 @@ class Reader {
     const root = this.node(this.document, "");
     for (let next = this.#open.pop(); next; next = this.#open.pop()) {
       this.#parts.set(next.name, this.node(next.source, next.at));
+    }
+    for (const name of endlessParts(this.#parts)) {
+      const at = this.#parts.get(name)?.at ?? "";
+      this.lose(at, "it refers to itself without an end, and is taken as anything");
+      this.#parts.set(name, emptyNode(at));
     }
     return { root, parts: this.#parts, uses: this.#uses };
   }

@@ -13,6 +13,7 @@ describe.each(Object.entries(EXPORTS))("%s", (kind, exportTo) => {
     const counts = checkValues(kind, tools, exported, [1, 2, 3, 7]);
     expect(counts.tools).toBe(tools.length);
     expect(counts.there).toBeGreaterThan(tools.length);
+    expect(counts.narrowed).toBe(0);
   });
 
   it.skipIf(!hasCorpus)("takes every harvested tool, each name leads back and no two are alike", () => {
@@ -37,6 +38,7 @@ describe.each(Object.entries(EXPORTS))("%s", (kind, exportTo) => {
     const counts = checkValues(kind, tools, exportTo(tools), [11, 14, 15]);
     print(`${kind}: ${counts.there} values there and back, ${counts.back} of the export; none for ${counts.without.length}`);
     expect(counts.tools).toBe(tools.length);
+    expect(counts.narrowed).toBe(0);
     expect(counts.without.length).toBeLessThan(tools.length / 10);
   });
 });

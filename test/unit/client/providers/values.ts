@@ -18,6 +18,16 @@ function compiled(schema: Schema): ValidateFunction | undefined {
   }
 }
 
+/** A schema that refers to itself without an end compiles, but overflows the stack when it is used: nothing is known then. */
+function judged(accepts: ValidateFunction, value: unknown): boolean | undefined {
+  try {
+    return accepts(value) as boolean;
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
 /** Gemini's own message as the JSON Schema that it stands for. */
 function asJsonSchema(message: unknown): unknown {
   if (Array.isArray(message)) return message.map(asJsonSchema);
@@ -44,6 +54,8 @@ export interface Counts {
   there: number;
   /** Values of the export, back to the tool. */
   back: number;
+  /** Values that the export does not take, and its report says that it takes less. */
+  narrowed: number;
   /** Tools for which no value could be made that they accept. */
   without: string[];
 }
@@ -71,7 +83,7 @@ const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
  */
 export function checkValues(name: string, inputs: readonly ToolInput[], exported: Exported, seeds: number[]): Counts {
   const { box, read } = exported;
-  const counts: Counts = { tools: 0, there: 0, back: 0, without: [] };
+  const counts: Counts = { tools: 0, there: 0, back: 0, narrowed: 0, without: [] };
   const definitions = new Map(inputs.map((input) => [input.toolId, input.definition]));
   for (const report of box.report.tools) {
     if (report.outcome === "refused") continue;
@@ -85,14 +97,19 @@ export function checkValues(name: string, inputs: readonly ToolInput[], exported
     const schema = (name === "gemini-subset" ? asJsonSchema(tool.schema) : tool.schema) as Schema;
     const takes = new Ajv2020(SETTINGS).compile(schema);
     const wider = report.outcome === "lossy" && report.losses.some((loss) => loss.effect === "wider");
+    const narrower = report.outcome === "lossy" && report.losses.some((loss) => loss.effect === "narrower");
     let made = 0;
     for (const seed of seeds) {
       const about: string = `${name} ${report.toolId} seed ${seed}`;
       const value = generated(original, seed);
-      if (value !== undefined && accepts(value)) {
+      if (value !== undefined && judged(accepts, value)) {
         made++;
         counts.there++;
         const there = box.argumentsFor(report.toolId, plain(value)) as object;
+        if (!takes(there) && narrower) {
+          counts.narrowed++;
+          continue;
+        }
         if (!takes(there)) expect.fail(`${about}: ${JSON.stringify(takes.errors)} for ${JSON.stringify(there)}`);
         const answer = read(report.name, there);
         if (!answer.ok) expect.fail(`${about}: ${answer.problem.message}`);
@@ -103,7 +120,7 @@ export function checkValues(name: string, inputs: readonly ToolInput[], exported
         counts.back++;
         const answer = read(report.name, sent as object);
         if (!answer.ok) expect.fail(`${about}: ${answer.problem.message}`);
-        else if (!accepts(answer.call.arguments))
+        else if (judged(accepts, answer.call.arguments) === false)
           expect.fail(`${about}: ${JSON.stringify(accepts.errors)} for ${JSON.stringify(sent)}`);
       }
     }
