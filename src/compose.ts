@@ -1,6 +1,5 @@
 /** Puts one replica together: the only place, with `core.ts`, that knows every room. */
 import type { Store } from "./catalogue/ports.js";
-import { Registry } from "./catalogue/registry.js";
 import { hasIdentity } from "./config/config.js";
 import type { Config, HostPort } from "./config/setting.js";
 import { formatAddress, isLoopback } from "./config/values.js";
@@ -66,7 +65,7 @@ export async function startReplica(config: Config, world: World): Promise<Replic
     const { identity, tls } = files;
     const core = assemble(config, world, store, policy, files);
     const door = createDoor(core, identity);
-    const problems = (): readonly string[] => notReady(core.registry, describeStore(config));
+    const problems = (): readonly string[] => notReady(core, describeStore(config));
     const ops = await startOps({ address: config.opsAddress, ready: problems, metrics: core.metrics.registry, log, tls });
     opened.push(ops);
     own.push({ what: "the registry's own ops listener", ...ops.address });
@@ -105,6 +104,7 @@ export async function startReplica(config: Config, world: World): Promise<Replic
         if (is) ready.resolve();
       },
       kept: core.kept,
+      firstIndex: core.firstIndex,
     });
     core.start();
     const replica = replicaOf(core, store, files, { ops, grpc, http, gateway }, stopGauges);
@@ -246,12 +246,13 @@ export function describeStore({ store, dataDir }: Config): string {
 }
 
 /** Why this replica should get no traffic. A store lost after a good start is no reason: reads go on from memory (P8). */
-function notReady(registry: Registry, store: string): readonly string[] {
-  return registry.partitions.flatMap(({ state, index }) => {
+function notReady({ registry, firstIndex }: Core, store: string): readonly string[] {
+  const waiting = registry.partitions.flatMap(({ state, index }) => {
     if (state.kind !== "starting") return [];
     const why = state.cause === undefined ? state.problem : `waiting for ${store} (${state.cause})`;
     return [registry.partitions.length === 1 ? why : `partition ${index}: ${why}`];
   });
+  return waiting.length > 0 ? waiting : [firstIndex.problem ?? []].flat();
 }
 
 function promised<T>(): { readonly promise: Promise<T>; resolve(value: T): void } {

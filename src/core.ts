@@ -6,6 +6,7 @@ import { Toolsets } from "./catalogue/toolsets/toolsets.js";
 import type { Config } from "./config/setting.js";
 import type { EgressPolicy } from "./domain/admission/egress.js";
 import { LIMITS } from "./domain/limits.js";
+import { FirstIndex } from "./first-index.js";
 import { assembleGate } from "./gate-assembly.js";
 import { type GateRules, NO_GATE_RULES } from "./gate-rules.js";
 import { assembleMeaning, type EmbedderFiles } from "./meaning-assembly.js";
@@ -59,6 +60,7 @@ export interface Opened {
 export interface Core {
   readonly registry: Registry;
   readonly gate: GateApi;
+  readonly firstIndex: FirstIndex;
   readonly toolsets: ToolsetsApi;
   readonly metrics: Metrics;
   readonly kept: GaugeDeps["kept"];
@@ -183,6 +185,7 @@ export function assemble(
   return {
     registry,
     gate,
+    firstIndex: new FirstIndex(gate, () => clock.monotonic()),
     toolsets,
     metrics,
     kept: () => ({ ...keeper.counts(), memoryBytes: definitions.memoryBytes, findable: gate.tools, unread: gate.unread, unsaved: outcomes?.unsaved ?? 0, collapsed: outcomes?.collapsed() ?? [], toMend: quality.counts() }),

@@ -94,6 +94,16 @@ export class Gate implements GateApi {
     return this.reader.waiting;
   }
 
+  /** Namespaces whose first index is being built. */
+  get building(): number {
+    return [...this.namespaces.values()].filter(({ building }) => building !== undefined).length;
+  }
+
+  /** Resolves when no first index is being built. */
+  async built(): Promise<void> {
+    while (this.building > 0) await Promise.all([...this.namespaces.values()].map(({ building }) => building));
+  }
+
   /**
    * A server changed: these tools of it. `service` is what it is called now, undefined when it is gone; `all` are all of its tools.
    * `mayBeTried` false: none of these has a label on trial.

@@ -52,6 +52,11 @@ export class NamespaceIndex {
     this.index = new LiveIndex(deps.clock);
   }
 
+  /** Resolves when the whole catalogue was read for the first time; undefined when it was. */
+  get building(): Promise<void> | undefined {
+    return this.first;
+  }
+
   get tools(): number {
     return this.costs.size;
   }

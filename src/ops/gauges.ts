@@ -26,7 +26,9 @@ export interface GaugeDeps {
     /** Tools by what there is to mend in their descriptions. */
     readonly toMend: ReadonlyMap<string, number>;
   };
-  /** Hears whether this replica has a catalogue to serve from, each time anew. */
+  /** Whether a replica that has just started finds what its catalogue holds. */
+  readonly firstIndex: { readonly problem: string | undefined; onEnd(listener: () => void): void };
+  /** Hears whether this replica has a catalogue to serve from and finds what is in it, each time anew. */
   readonly onReady: (ready: boolean) => void;
 }
 
@@ -42,11 +44,12 @@ export function keepGauges(deps: GaugeDeps): () => void {
   };
   // A replica that is loading becomes ready within milliseconds; nobody should wait a whole look for it.
   for (const partition of deps.registry.partitions) partition.onHistory(() => look(deps));
+  deps.firstIndex.onEnd(() => !stop.signal.aborted && look(deps));
   void loop();
   return () => stop.abort();
 }
 
-function look({ registry, metrics, kept: keptNow, onReady }: GaugeDeps): void {
+function look({ registry, metrics, kept: keptNow, firstIndex, onReady }: GaugeDeps): void {
   let tools = 0;
   let servers = 0;
   let namespaces = 0;
@@ -86,7 +89,7 @@ function look({ registry, metrics, kept: keptNow, onReady }: GaugeDeps): void {
   metrics.toolCollapsed.reset();
   for (const { namespace, toolId } of collapsed.slice(0, COLLAPSED_NAMED)) metrics.toolCollapsed.set({ namespace, tool: toolId }, 1);
   metrics.gateUnread.set(unread);
-  onReady(registry.partitions.every((p) => p.state.kind !== "starting"));
+  onReady(registry.partitions.every((p) => p.state.kind !== "starting") && firstIndex.problem === undefined);
 }
 
 async function lookAtTail({ metrics, clock }: GaugeDeps, partition: Partition): Promise<void> {
