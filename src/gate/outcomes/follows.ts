@@ -13,6 +13,8 @@ export const FOLLOWS = {
   least: 3,
   /** Of the uses of the first tool. */
   share: 0.3,
+  /** Tools that come next of which the shares are counted: those that came next most often. */
+  looked: 8,
   /** Tools of a chain: an outcome knows that many before it, less one. */
   longest: 4,
 } as const;
@@ -23,26 +25,27 @@ export const FOLLOWS = {
  * often for that.
  */
 export class Follows {
-  private readonly followers = new Map<string, Set<string>>();
-  private readonly leaders = new Map<string, ReadonlySet<string>>();
+  /** Tool → tools that came right after it, and how often; and the same the other way round. */
+  private readonly followers = new Map<string, Map<string, number>>();
+  private readonly leaders = new Map<string, ReadonlyMap<string, number>>();
   private readonly known = new Map<string, readonly Chain[]>();
   private readonly successes = new Map<string, readonly Outcome[]>();
 
   /** These are the outcomes of a tool now, the newest first. */
   set(toolId: string, outcomes: readonly Outcome[]): void {
     const good = outcomes.filter(({ success }) => success);
-    const before = this.leaders.get(toolId) ?? new Set();
-    const after = new Set(good.flatMap(({ after: [first] }) => first ?? []));
-    for (const leader of before) if (!after.has(leader)) this.drop(leader, toolId);
-    for (const leader of after) {
-      const all = this.followers.get(leader) ?? new Set();
-      this.followers.set(leader, all.add(toolId));
+    const before = this.leaders.get(toolId) ?? new Map<string, number>();
+    const after = seenOften(good.flatMap(({ after: [first] }) => first ?? []));
+    for (const leader of before.keys()) if (!after.has(leader)) this.drop(leader, toolId);
+    for (const [leader, count] of after) {
+      const all = this.followers.get(leader) ?? new Map<string, number>();
+      this.followers.set(leader, all.set(toolId, count));
     }
+    for (const id of [toolId, ...before.keys(), ...after.keys()]) this.known.delete(id);
     if (after.size === 0) this.leaders.delete(toolId);
     else this.leaders.set(toolId, after);
     if (good.length === 0) this.successes.delete(toolId);
     else this.successes.set(toolId, good);
-    this.known.clear();
   }
 
   /** Tools that often come right after this one, the most frequent first. */
@@ -71,8 +74,11 @@ export class Follows {
   private longer({ toolIds }: Chain): readonly Chain[] {
     const last = toolIds.at(-1) as string;
     const chains: Chain[] = [];
-    for (const next of this.followers.get(last) ?? []) {
-      if (toolIds.includes(next)) continue;
+    const uses = this.successes.get(toolIds[0] as string)?.length ?? 0;
+    // Most of the many that follow a much used tool are seldom, and to tell how seldom exactly takes long.
+    const often = [...(this.followers.get(last) ?? [])].filter(([id, count]) => count >= FOLLOWS.share * uses && !toolIds.includes(id));
+    if (often.length > FOLLOWS.looked) often.sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
+    for (const [next] of often.slice(0, FOLLOWS.looked)) {
       const share = this.shareOf([...toolIds, next]);
       if (share >= FOLLOWS.share) chains.push({ toolIds: [...toolIds, next], share });
     }
@@ -84,7 +90,7 @@ export class Follows {
     const starts = new Set([toolId]);
     let edge = [toolId];
     for (let step = 1; step < FOLLOWS.longest; step++) {
-      const before = edge.flatMap((id) => [...(this.leaders.get(id) ?? [])].filter((leader) => this.isFrequent(leader, id)));
+      const before = edge.flatMap((id) => [...(this.leaders.get(id)?.keys() ?? [])].filter((leader) => this.isFrequent(leader, id)));
       edge = before.filter((id) => !starts.has(id));
       for (const id of edge) starts.add(id);
     }
@@ -119,6 +125,13 @@ export class Follows {
     all?.delete(toolId);
     if (all?.size === 0) this.followers.delete(leader);
   }
+}
+
+/** How often each is there, without those that are there too seldom. */
+function seenOften(toolIds: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const toolId of toolIds) counts.set(toolId, (counts.get(toolId) ?? 0) + 1);
+  return new Map([...counts].filter(([, count]) => count >= FOLLOWS.least));
 }
 
 function byCaller(outcomes: readonly Outcome[]): ReadonlyMap<number, { readonly count: number; readonly oldestMs: number }> {
