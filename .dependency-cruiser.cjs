@@ -13,7 +13,7 @@ const ARROWS = {
   ops: ["catalogue", "gate", "schemas", "probe", "store", "upstream", "domain", "gen"],
   client: ["domain", "gen"],
   gateway: ["client", "domain", "upstream"],
-  cli: ["client", "domain", "upstream", "config", "gen"],
+  cli: ["client", "domain", "gate", "upstream", "config", "gen"],
   gen: [],
 };
 

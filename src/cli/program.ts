@@ -16,6 +16,7 @@ import { lsCommand } from "./ls.js";
 import { mapCommand } from "./map.js";
 import { registerCommand } from "./register.js";
 import { reportCommand } from "./report.js";
+import { rulesCommand } from "./rules.js";
 import { sampleCommand } from "./sample.js";
 import { serversCommand } from "./servers.js";
 import { tokenCommand } from "./token.js";
@@ -57,6 +58,7 @@ function buildProgram(io: Io, setExitCode: (code: number) => void): Command {
     findCommand(io),
     reportCommand(io),
     mapCommand(io),
+    rulesCommand(io),
     getCommand(io),
     lintCommand(io, setExitCode),
     enhanceCommand(io, setExitCode),
