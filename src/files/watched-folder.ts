@@ -156,8 +156,11 @@ class Watched<T> implements WatchedFolder<T> {
       if (name === undefined) continue;
       const before = taken.get(name);
       if (!names.pattern.test(name)) problems.set(file, [`its name must be ${names.expected}`]);
-      else if (before !== undefined) problems.set(file, [`${before} is for ${name} as well`]);
-      else if (files.size >= maxFiles) problems.set(file, [`the folder has more than ${maxFiles} files`]);
+      else if (before !== undefined) {
+        // Which of them is meant is nobody's to guess.
+        files.delete(before);
+        problems.set(file, [`${before} is for ${name} as well`]);
+      } else if (files.size >= maxFiles) problems.set(file, [`the folder has more than ${maxFiles} files`]);
       else files.set(file, name);
       taken.set(name, file);
     }
