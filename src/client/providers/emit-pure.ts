@@ -17,6 +17,8 @@ import { exclusive, nullFits, typeOf } from "./unions.js";
 const MOST_NODES = 3_000;
 /** A part inside itself is put in place once more, then it is taken as anything. */
 const UNROLLED = 2;
+/** Parts that lead around are put in place so many times in one tool: many of them multiply. */
+const MOST_UNROLLED = 40;
 /** allOf inside allOf is put together this far. */
 const ROUNDS = 8;
 
@@ -39,6 +41,7 @@ class PureEmitter {
   readonly #open: string[] = [];
   readonly #refusals = new Set<string>();
   #count = 0;
+  #unrolled = 0;
 
   constructor(
     private readonly whole: Schema,
@@ -90,7 +93,8 @@ class PureEmitter {
       if (!this.#parts.has(name) && !this.#open.includes(name) && !inside.includes(name)) this.#open.push(name);
       return { schema: { $ref: `#/$defs/${name}` }, plan: { kind: "part", name } };
     }
-    if (inside.filter((other) => other === name).length >= UNROLLED)
+    const again = inside.filter((other) => other === name).length >= UNROLLED;
+    if (again || (this.#recursive.has(name) && ++this.#unrolled > MOST_UNROLLED))
       return this.anything(beside, "it leads back to itself, and is taken as anything from here on");
     return this.node(merged(beside, part, this.losses), depth, [...inside, name]);
   }
@@ -205,7 +209,7 @@ class PureEmitter {
     const { dialect } = this;
     const limits = limitsFor(node, ["object"], dialect, hints, this.losses);
     this.noValues(node, hints);
-    const all = new Map([...node.properties, ...this.undeclared(node)]);
+    const all = new Map([...this.givable(node), ...this.undeclared(node)]);
     if (all.size === 0 && depth > 1 && !dialect.free) return this.freeObject(node, hints);
     if (node.patterns.size > 0) this.wider(step(node.at, "patternProperties"), "patternProperties is left out");
 
@@ -217,10 +221,6 @@ class PureEmitter {
     for (const [key, child] of all) {
       const name = names.get(key) ?? key;
       const needed = node.required.includes(key);
-      if (isNever(child)) {
-        if (others.schema["additionalProperties"] !== false) this.wider(child.at, "a property that must not be given may be");
-        continue;
-      }
       const piece = this.node(child, depth + 1, inside);
       const forced = dialect.strict && !needed;
       if (forced && nullFits(child, this.whole))
@@ -238,6 +238,14 @@ class PureEmitter {
       ...others.schema,
     };
     return { schema, plan: objectPlan(members, others.plan) };
+  }
+
+  /** Properties without those that must not be given. */
+  private givable(node: Node): [string, Node][] {
+    const never = [...node.properties.values()].filter(isNever);
+    if (node.additional !== false || node.patterns.size > 0)
+      for (const child of never) this.wider(child.at, "a property that must not be given may be");
+    return [...node.properties].filter(([, child]) => !isNever(child));
   }
 
   /** Keys that are required, but only described by what holds for any other key. */
