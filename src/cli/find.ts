@@ -9,6 +9,7 @@ import {
   type Reason,
   Reason_Kind,
   SchemaInclusion,
+  SideEffect,
   type WithheldTool,
   WithheldTool_Cause,
 } from "../gen/toolcrib/v1/gate_service_pb.js";
@@ -110,8 +111,9 @@ function ranked(tools: readonly RankedTool[]): string[] {
 /** Words that are shown of a reason; the rarest come first. */
 const WORDS = 3;
 
-function why({ reasons }: RankedTool): string {
-  return reasons.map(reasonWords).filter((text) => text !== "").join(", ");
+function why({ reasons, sideEffect }: RankedTool): string {
+  const effect = sideEffect === SideEffect.DESTRUCTIVE ? "may destroy" : "";
+  return [...reasons.map(reasonWords), effect].filter((text) => text !== "").join(", ");
 }
 
 function reasonWords({ kind, words, detail }: Reason): string {

@@ -89,6 +89,8 @@ describe("rules of a registry", () => {
       { stub: { toolId: "erp/delete_order" }, sideEffect: "SIDE_EFFECT_DESTRUCTIVE" },
       { stub: { toolId: "erp/close_order" }, sideEffect: "SIDE_EFFECT_ADDITIVE", reasons: [{ kind: "KIND_SIBLING", detail: "erp/delete_order" }] },
     ]);
+    const { stdout } = await toolcribDone(["find", "delete an order", "--top", "1", "--registry", registry.grpc]);
+    expect(stdout).toMatch(/erp\/delete_order .*may destroy[^]*erp\/close_order .*beside erp\/delete_order/);
   });
 
   it("stay in force while their file is broken or gone wrong, which is told once, and are read anew when it is well", async () => {
