@@ -6,6 +6,7 @@ import type { GatewayConfig } from "./config/gateway.js";
 import { isLoopback } from "./config/values.js";
 import type { EgressPolicy, Own } from "./domain/admission/egress.js";
 import { DEFAULT_NAMESPACE } from "./domain/ids.js";
+import { watchKey } from "./files/api-key.js";
 import { readList, unknownKeys } from "./files/json-file.js";
 import { Attempts } from "./files/problems.js";
 import type { PartsOptions } from "./gateway/assembly.js";
@@ -15,6 +16,7 @@ import { runStdioGateway } from "./gateway/stdio.js";
 import type { World } from "./core.js";
 import { machineAddresses } from "./ops/system.js";
 import { openTls, type Tls } from "./rpc/tls.js";
+import type { WatchedFiles } from "./files/watched-file.js";
 import { type Credentials, watchCredentials } from "./upstream/credentials/credentials.js";
 
 /** Where the registry is, and what the gateway may know of it. */
@@ -66,21 +68,24 @@ interface GatewayFiles {
   readonly credentials: Credentials | undefined;
   readonly rules: readonly CallerCredentialRule[];
   readonly tls: Tls | undefined;
+  readonly selectorKey: WatchedFiles<string> | undefined;
   close(): void;
 }
 
 /** Throws Problems, everything that is wrong with the files, with nothing left open. */
 function openGatewayFiles(config: GatewayConfig, { log, env = {} }: World): GatewayFiles {
-  const { upstreamCredentials, tlsCert: cert, tlsKey: key, gatewayCallerCredentials } = config;
+  const { upstreamCredentials, tlsCert: cert, tlsKey: key, gatewayCallerCredentials, gatewaySelectorKeyFile: keyFile } = config;
   const attempts = new Attempts();
   const credentials = attempts.try(() => (upstreamCredentials === "" ? undefined : watchCredentials(upstreamCredentials, env, log)));
   const rules = attempts.try(() => (gatewayCallerCredentials === "" ? [] : readCallerCredentials(gatewayCallerCredentials)));
   const tls = attempts.try(() => (cert === "" || key === "" ? undefined : openTls({ cert, key, clientCa: "" }, log)));
+  const selectorKey = attempts.try(() => (keyFile === "" ? undefined : watchKey("the selector's key", keyFile, log)));
   const close = (): void => {
     credentials?.close();
     tls?.close();
+    selectorKey?.close();
   };
-  if (rules && !attempts.failed) return { credentials, rules, tls, close };
+  if (rules && !attempts.failed) return { credentials, rules, tls, selectorKey, close };
   close();
   throw attempts.problems();
 }
@@ -115,6 +120,8 @@ function partsOf(config: GatewayConfig, place: GatewayPlace, files: GatewayFiles
     namespace,
     always: config.gatewayAlways.filter((tool) => tool.namespace === namespace).map((tool) => tool.toolId),
     idleTtlMs: config.gatewayIdle * 1_000,
+    scopes: config.gatewayScopes.split(",").filter((scope) => scope !== ""),
+    selector: selectorOf(config, files),
     policy: policyOf(config, place.own),
     credentials: files.credentials,
     callerCredentials: files.rules,
@@ -123,6 +130,11 @@ function partsOf(config: GatewayConfig, place: GatewayPlace, files: GatewayFiles
     clock: world.clock,
     random: () => world.random.next(),
   };
+}
+
+function selectorOf({ gatewaySelector: endpoint, gatewaySelectorModel: model }: GatewayConfig, { selectorKey }: GatewayFiles): PartsOptions["selector"] {
+  if (endpoint === "") return undefined;
+  return { endpoint, model, ...(selectorKey && { apiKey: () => selectorKey.value }) };
 }
 
 function facesOf(config: GatewayConfig, { identified }: GatewayPlace): Pick<GatewayOptions, "address" | "guarded" | "identification" | "mode" | "stableClients" | "maxStreams" | "graceMs"> {

@@ -3,7 +3,8 @@ import { createRequire } from "node:module";
 import type { Clock, Logger, Notes, Random } from "./catalogue/ports.js";
 import type { Config } from "./config/setting.js";
 import { alsoAllowing, type EgressPolicy } from "./domain/admission/egress.js";
-import { type Parsed, type WatchedFiles, watchFiles } from "./files/watched-file.js";
+import { watchKey } from "./files/api-key.js";
+import type { WatchedFiles } from "./files/watched-file.js";
 import type { VectorShelf } from "./gate/dense/embedder.js";
 import { MeaningArm } from "./gate/dense/meaning.js";
 import type { ExactSearch } from "./gate/dense/vector-table.js";
@@ -28,8 +29,7 @@ export function openEmbedder(config: Config, policy: EgressPolicy, log: Logger, 
   try {
     const reason = egress.refusal(embedder);
     if (reason !== undefined) throw new Error(`--embedder (TOOLCRIB_EMBEDDER) cannot be dialled: ${reason}`);
-    const parse = ([content]: readonly Buffer[]): Parsed<string> => readKey(content ?? Buffer.alloc(0));
-    const key = embedderKeyFile === "" ? undefined : watchFiles({ what: "the embedder's key", paths: [embedderKeyFile], parse, log });
+    const key = embedderKeyFile === "" ? undefined : watchKey("the embedder's key", embedderKeyFile, log);
     const close = (): void => {
       key?.close();
       egress.close();
@@ -39,13 +39,6 @@ export function openEmbedder(config: Config, policy: EgressPolicy, log: Logger, 
     egress.close();
     throw error;
   }
-}
-
-function readKey(content: Buffer): Parsed<string> {
-  const value = content.toString("utf8").trim();
-  return /^[\x21-\x7e]{1,4096}$/.test(value)
-    ? { ok: true, value }
-    : { ok: false, problems: ["it must hold 1 to 4,096 characters of visible ASCII"] };
 }
 
 export interface MeaningParts {

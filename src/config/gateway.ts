@@ -16,6 +16,10 @@ const NAMES = [
   "gatewayIdle",
   "gatewayStreams",
   "gatewayCallerCredentials",
+  "gatewayScopes",
+  "gatewaySelector",
+  "gatewaySelectorModel",
+  "gatewaySelectorKeyFile",
   "egressAllow",
   "upstreamCredentials",
   "tlsCert",
@@ -48,6 +52,9 @@ export function loadGateway(given: Readonly<Partial<Record<keyof Config, string>
   if (errors.length > 0) return { ok: false, errors };
   const config = Object.freeze(values) as unknown as GatewayConfig;
   if ((config.tlsCert === "") !== (config.tlsKey === "")) errors.push("--tls-cert (TOOLCRIB_TLS_CERT) and --tls-key (TOOLCRIB_TLS_KEY) need each other.");
+  const { gatewaySelector: selector, gatewaySelectorModel: model, gatewaySelectorKeyFile: key } = config;
+  if ((selector === "") !== (model === "") || (key !== "" && selector === ""))
+    errors.push("--gateway-selector (TOOLCRIB_GATEWAY_SELECTOR) and --gateway-selector-model (TOOLCRIB_GATEWAY_SELECTOR_MODEL) need each other, and a key needs both.");
   const exposed = gatewayExposure(config, config.gatewayCallers === "caller");
   errors.push(...exposed.errors);
   return errors.length > 0 ? { ok: false, errors } : { ok: true, config, warnings: exposed.warnings };

@@ -108,6 +108,12 @@ export interface Config {
   readonly gatewayStreams: number;
   /** Path; empty = unset. */
   readonly gatewayCallerCredentials: string;
+  /** A comma list. */
+  readonly gatewayScopes: string;
+  /** Base URL, model and path of the key; empty = unset. */
+  readonly gatewaySelector: string;
+  readonly gatewaySelectorModel: string;
+  readonly gatewaySelectorKeyFile: string;
 }
 
 /** A rule for text, and its words in an error message. */

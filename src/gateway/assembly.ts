@@ -1,5 +1,5 @@
 /** The parts of a gateway that HTTP and stdio share: the followed catalogue, the faces, and what they ask. */
-import { createFollower, RegistryConnection, type Target } from "../client/index.js";
+import { createFollower, type ModelOptions, RegistryConnection, Selector, type Target } from "../client/index.js";
 import type { EgressPolicy } from "../domain/admission/egress.js";
 import { DEFAULT_NAMESPACE } from "../domain/ids.js";
 import type { Clock, Credentials } from "../upstream/caller.js";
@@ -27,6 +27,12 @@ export interface PartsOptions {
   readonly always: readonly string[];
   /** A toolset goes when nobody used it for so long, ms. */
   readonly idleTtlMs: number;
+  /** Scopes that every agent of this gateway has been granted. */
+  readonly scopes: readonly string[];
+  /** Chooses tools for find_tools; undefined: the gate does. */
+  readonly selector: ModelOptions | undefined;
+  /** What it may take for one choice, ms; the selector's own default if unsaid. */
+  readonly selectorMs?: number;
   readonly policy: EgressPolicy;
   readonly credentials: Credentials | undefined;
   readonly callerCredentials: readonly CallerCredentialRule[];
@@ -46,13 +52,15 @@ export interface Parts {
   close(): Promise<void>;
 }
 
-/** Begins to follow at once; a registry that is away is waited for. Throws TargetError and AccessError. */
+/** Begins to follow at once; a registry that is away is waited for. Throws TargetError and AccessError, and a TypeError for a model that cannot be asked. */
 export function assembleParts(options: PartsOptions): Parts {
   const { target, always, idleTtlMs, log, version, clock, random, policy, credentials, callerCredentials } = options;
   const namespace = options.namespace || DEFAULT_NAMESPACE;
   const nowMs = (): number => performance.now();
   const connection = new RegistryConnection(target);
   const registry = new RegistryLink(connection, namespace);
+  const { selector: model, selectorMs: timeBudgetMs } = options;
+  const selector = new Selector({ registry: connection, namespace, ...(model && { model }), ...(timeBudgetMs && { timeBudgetMs }) });
   const follower = createFollower({ targets: [target], namespace });
   follower.on("state", (state) => {
     if (state.kind === "refused") log.error({ err: String(state.error) }, "the registry refuses this gateway");
@@ -80,7 +88,7 @@ export function assembleParts(options: PartsOptions): Parts {
   });
   const map = new ModuleMap(registry, nowMs, catalogue);
   const toolsets = new Toolsets(registry, idleTtlMs, nowMs);
-  const finding = new Finding(registry, catalogue);
+  const finding = new Finding({ registry, catalogue, selector, modelChooses: model !== undefined, scopes: options.scopes });
   const outcomes = new Outcomes(registry, log, nowMs);
   const facesOf = (era: Era): Readonly<Record<Mode, Face>> => {
     const calling = new Calling(namespace, catalogue, forwarder, outcomes, era);

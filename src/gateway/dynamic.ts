@@ -32,7 +32,7 @@ export class DynamicFace implements Face {
   constructor(private readonly parts: DynamicParts) {}
 
   async list(seat: Seat): Promise<Result> {
-    const { catalogue, definitions, map, always, era } = this.parts;
+    const { catalogue, definitions, map, always, era, finding } = this.parts;
     const { toolset } = await seat.read();
     const visible = visibleTools(toolset, always, catalogue);
     const loaded = await definitions.load(seat.caller, visible);
@@ -41,7 +41,7 @@ export class DynamicFace implements Face {
       const text = isDefinition(definition) && presentedDefinition(definition.text, exposedName(id), era);
       return text ? [text] : [];
     });
-    const own = JSON.stringify(findToolsForSession(await map.read()));
+    const own = JSON.stringify(findToolsForSession(await map.read(), finding.modelChooses));
     return { kind: "text", text: `{"tools":[${[own, ...texts].join(",")}]}` };
   }
 
@@ -63,7 +63,7 @@ export class DynamicFace implements Face {
     if (!read.ok) return toolError(read.text);
     const { catalogue, finding, map } = this.parts;
     const { toolset } = await seat.read();
-    const found = await finding.find(seat.caller, read.value, toolset);
+    const found = await finding.find(seat.caller, read.value, toolset, line.signal);
     if (found.kind === "nothing-asked") return toolText(`Say what you want to do (intent), or name a category:\n${await map.read()}`);
     const text = foundText(found, catalogue, exposedName);
     if (found.kind === "large" || found.toolIds.length === 0) return toolText(text);

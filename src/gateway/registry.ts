@@ -8,7 +8,7 @@ type Call<N extends Method> = RegistryConnection[N] extends (request: infer R, .
   : never;
 
 /** A local answer takes a millisecond; what takes longer than this is away. */
-const ASK_MS = 3_000;
+export const ASK_MS = 3_000;
 
 /** One namespace of a registry. Every method rejects with RegistryError. */
 export class RegistryLink {

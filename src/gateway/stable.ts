@@ -9,7 +9,7 @@ import type { Seat } from "./seat.js";
 import { loadedNames, readCall, readDescribe, readFind } from "./tools/arguments.js";
 import type { Finding } from "./tools/finding.js";
 import { foundText } from "./tools/found.js";
-import { STABLE_LIST } from "./tools/schemas.js";
+import { stableList } from "./tools/schemas.js";
 import type { Seen, Toolsets } from "./toolsets.js";
 import { FACTS, type Line, type Result, type Toolset, toolError, toolText } from "./words.js";
 
@@ -28,14 +28,18 @@ export interface StableParts {
 }
 
 export class StableFace implements Face {
-  constructor(private readonly parts: StableParts) {}
+  readonly #list: string;
+
+  constructor(private readonly parts: StableParts) {
+    this.#list = stableList(parts.finding.modelChooses);
+  }
 
   async list(): Promise<Result> {
-    return { kind: "text", text: `{"tools":${STABLE_LIST}}` };
+    return { kind: "text", text: `{"tools":${this.#list}}` };
   }
 
   async call(seat: Seat, name: string, params: CallParams, line: Line): Promise<Result> {
-    if (name === "find_tools") return this.#find(seat, params.args);
+    if (name === "find_tools") return this.#find(seat, params.args, line);
     if (name === "describe_tools") return this.#describe(seat, params.args);
     if (name === "call_tool") return this.#call(seat, params, line);
     const meant = toolMeant(name, this.parts.catalogue.tools().map((t) => t.toolId));
@@ -43,14 +47,14 @@ export class StableFace implements Face {
     return toolError(`${name} is not called by itself: find it with find_tools, then call call_tool with ${example}.`);
   }
 
-  async #find(seat: Seat, given: unknown): Promise<Result> {
+  async #find(seat: Seat, given: unknown, { signal }: Line): Promise<Result> {
     const read = readFind(given);
     if (!read.ok) return toolError(read.text);
     const { toolsets, finding, catalogue, map, always } = this.parts;
     const { intent, toolset: handle } = read.value;
     const seen = handle === "" ? undefined : await toolsets.read(seat.caller, handle);
     if (handle !== "" && !seen) return unknownToolset(handle);
-    const found = await finding.find(seat.caller, read.value, seen?.toolset);
+    const found = await finding.find(seat.caller, read.value, seen?.toolset, signal);
     if (found.kind === "large" || (found.kind !== "nothing-asked" && found.toolIds.length === 0)) return toolText(foundText(found, catalogue, asIs));
     const facts = { [FACTS.intent]: intent };
     const add = found.kind === "nothing-asked" ? [] : found.toolIds;

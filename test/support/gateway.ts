@@ -21,6 +21,8 @@ export async function testGateway(registry: string, options: Partial<GatewayOpti
     target: parseTarget(registry),
     namespace: "",
     always: [],
+    scopes: [],
+    selector: undefined,
     idleTtlMs: 3_600_000,
     policy: { inside: "open", allow: { networks: [], names: [] }, own: () => [], machine: () => [] },
     credentials: undefined,

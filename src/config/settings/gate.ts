@@ -1,12 +1,12 @@
 /** What FindTools reckons with beside words. */
 import { PATH, type Setting, type TextRule } from "../setting.js";
 
-const ENDPOINT: TextRule = {
+export const ENDPOINT: TextRule = {
   pattern: /^https?:\/\/(?![^/]*@)[^\0\s?#]{1,2000}$/,
   expected: "an http or https URL without user information, query or fragment, as https://api.example.com/v1",
   placeholder: "url",
 };
-const MODEL: TextRule = { pattern: /^[\x21-\x7e]{1,200}$/, expected: "1 to 200 characters of visible ASCII", placeholder: "name" };
+export const MODEL: TextRule = { pattern: /^[\x21-\x7e]{1,200}$/, expected: "1 to 200 characters of visible ASCII", placeholder: "name" };
 
 export const GATE: readonly Setting[] = [
   {

@@ -1,7 +1,10 @@
 /** The gateway: in the registry's own process, or by itself (`toolcrib gateway`). */
 import { PATH, type Setting, type TextRule } from "../setting.js";
+import { ENDPOINT, MODEL } from "./gate.js";
 
 const NAMES: TextRule = { pattern: /^[^,\0]{1,200}(,[^,\0]{1,200}){0,63}$/, expected: "at most 64 names with commas between them", placeholder: "name,…" };
+
+const SCOPES: TextRule = { pattern: /^[\x21-\x2b\x2d-\x7e]{1,200}(,[\x21-\x2b\x2d-\x7e]{1,200}){0,99}$/, expected: "at most 100 scopes of visible ASCII with commas between them", placeholder: "scope,…" };
 
 export const GATEWAY: readonly Setting[] = [
   {
@@ -91,5 +94,37 @@ export const GATEWAY: readonly Setting[] = [
     fallback: "",
     kind: { kind: "optional", rule: PATH },
     help: "JSON file with the servers that are shown their callers' own credentials (the Toolcrib-Upstream-Authorization header).",
+  },
+  {
+    name: "gatewayScopes",
+    flag: "--gateway-scopes",
+    variable: "TOOLCRIB_GATEWAY_SCOPES",
+    fallback: "",
+    kind: { kind: "optional", rule: SCOPES },
+    help: "Scopes that the agents of this gateway have been granted: tools that require them are offered.",
+  },
+  {
+    name: "gatewaySelector",
+    flag: "--gateway-selector",
+    variable: "TOOLCRIB_GATEWAY_SELECTOR",
+    fallback: "",
+    kind: { kind: "optional", rule: ENDPOINT },
+    help: "Base URL of an OpenAI-compatible endpoint (`/chat/completions` is put after it) whose model chooses the tools for find_tools; needs a model.",
+  },
+  {
+    name: "gatewaySelectorModel",
+    flag: "--gateway-selector-model",
+    variable: "TOOLCRIB_GATEWAY_SELECTOR_MODEL",
+    fallback: "",
+    kind: { kind: "optional", rule: MODEL },
+    help: "Model that the selector asks.",
+  },
+  {
+    name: "gatewaySelectorKeyFile",
+    flag: "--gateway-selector-key-file",
+    variable: "TOOLCRIB_GATEWAY_SELECTOR_KEY_FILE",
+    fallback: "",
+    kind: { kind: "optional", rule: PATH },
+    help: "File of the selector's API key, sent as a bearer token; read again when it changes.",
   },
 ];

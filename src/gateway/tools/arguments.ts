@@ -11,10 +11,17 @@ export interface FindArguments {
   readonly limit: number;
   readonly keep: boolean;
   readonly toolset: string;
+  /** Who chooses; empty where the caller leaves it to the gateway. */
+  readonly by: "" | "search" | "model";
+  /** Facts of the agent's state, `name` or `name=value`. */
+  readonly state: readonly string[];
 }
 
 const LIMIT = 8;
 const LIMIT_MAX = 20;
+/** As FindTools takes them. */
+const FACTS_MAX = 100;
+const FACT_MAX = 200;
 
 export function readFind(given: unknown): Read<FindArguments> {
   const fields = fieldsOf(given);
@@ -23,7 +30,9 @@ export function readFind(given: unknown): Read<FindArguments> {
     ...notText(fields, ["intent", "category", "toolset"]),
     ...(fields["keep"] === undefined || typeof fields["keep"] === "boolean" ? [] : ["keep must be true or false"]),
     ...(isLimit(fields["limit"]) ? [] : [`limit must be a whole number from 1 to ${LIMIT_MAX}, not ${JSON.stringify(fields["limit"])}`]),
-    ...unknown(fields, ["intent", "category", "limit", "keep", "toolset"]),
+    ...(isChooser(fields["by"]) ? [] : [`by must be "search" or "model", not ${JSON.stringify(fields["by"])}`]),
+    ...wrongFacts(fields["state"]),
+    ...unknown(fields, ["intent", "category", "limit", "keep", "toolset", "by", "state"]),
   ];
   if (problems.length > 0) return wrong(`find_tools: ${problems.join("; ")}. Send an object such as ${FIND_EXAMPLE}.`);
   return {
@@ -34,6 +43,8 @@ export function readFind(given: unknown): Read<FindArguments> {
       toolset: textOf(fields["toolset"]),
       limit: (fields["limit"] as number | null | undefined) ?? LIMIT,
       keep: fields["keep"] === true,
+      by: (fields["by"] as "search" | "model" | null | undefined) ?? "",
+      state: factsOf(fields["state"]),
     },
   };
 }
@@ -116,6 +127,24 @@ function notText(fields: Fields, names: readonly string[]): string[] {
 function unknown(fields: Fields, names: readonly string[]): string[] {
   const others = Object.keys(fields).filter((n) => !names.includes(n));
   return others.length === 0 ? [] : [`${others.slice(0, 5).join(", ")} is not among ${names.join(", ")}`];
+}
+
+function isChooser(value: unknown): boolean {
+  return value === undefined || value === null || value === "search" || value === "model";
+}
+
+/** A list of facts; an object says the same, and models send one. */
+function factsOf(value: unknown): readonly string[] {
+  if (Array.isArray(value)) return value as string[];
+  return Object.entries(fieldsOf(value) ?? {}).flatMap(([name, is]) => (is === false || is === null ? [] : [is === true ? name : `${name}=${String(is)}`]));
+}
+
+function wrongFacts(value: unknown): string[] {
+  const facts = typeof value === "object" && value !== null && !Array.isArray(value) ? Object.values(value) : (value ?? []);
+  const plain = Array.isArray(facts) && facts.every((fact) => (Array.isArray(value) ? typeof fact === "string" : typeof fact !== "object" || fact === null));
+  if (!plain) return ['state must be a list of facts, such as ["logged_in", "branch=main"]'];
+  if (facts.length > FACTS_MAX || factsOf(value).some((fact) => fact === "" || fact.length > FACT_MAX)) return [`state may have ${FACTS_MAX} facts of 1 to ${FACT_MAX} characters`];
+  return [];
 }
 
 function isLimit(value: unknown): boolean {

@@ -10,7 +10,7 @@ export type NameOf = (toolId: string) => string;
 export function foundText(found: Found, catalogue: Catalogue, nameOf: NameOf): string {
   switch (found.kind) {
     case "ranked":
-      return rankedText(found.answer, found.toolIds, catalogue, nameOf);
+      return [rankedText(found.answer, found.toolIds, catalogue, nameOf), ...(found.fallback === "" ? [] : [`(${found.fallback})`])].join("\n");
     case "category":
       return [`Category ${found.category}:`, ...found.toolIds.map((id) => labelLine(id, catalogue, nameOf)), ...staleLine(found.stale)].join("\n");
     case "large":

@@ -3,10 +3,27 @@
 const INTENT = { type: "string", description: "What you want to do, in your own words and any language." };
 const CATEGORY = { type: "string", description: "A category: only its tools are considered, or without an intent all of them." };
 const LIMIT = { type: "integer", minimum: 1, maximum: 20, description: "At most this many tools; 8 if unsaid." };
+const STATE = {
+  type: "array",
+  items: { type: "string" },
+  maxItems: 100,
+  description: "Facts of where you are, name or name=value, such as logged_in or branch=main: some tools are offered only where such a fact holds.",
+};
+/** Where the gateway has a model to ask. */
+const BY = {
+  type: "string",
+  enum: ["model", "search"],
+  description: "Who chooses: model reads all labels with your intent in mind and takes seconds, search goes by words and is instant. model if unsaid.",
+};
 const TOOLSET = { type: "string", description: "The toolset that find_tools named." };
 
+/** What both kinds of find_tools take. */
+function wanted(modelChooses: boolean): object {
+  return { intent: INTENT, category: CATEGORY, limit: LIMIT, state: STATE, ...(modelChooses && { by: BY }) };
+}
+
 /** For sessions whose list of tools changes; `map` is the module map. */
-export function findToolsForSession(map: string): object {
+export function findToolsForSession(map: string, modelChooses: boolean): object {
   return {
     name: "find_tools",
     title: "Find tools",
@@ -16,9 +33,7 @@ export function findToolsForSession(map: string): object {
     inputSchema: {
       type: "object",
       properties: {
-        intent: INTENT,
-        category: CATEGORY,
-        limit: LIMIT,
+        ...wanted(modelChooses),
         keep: { type: "boolean", description: "Keep the tools that were loaded before." },
       },
       additionalProperties: false,
@@ -27,9 +42,13 @@ export function findToolsForSession(map: string): object {
   };
 }
 
-/** The whole list of the stable mode. */
-export const STABLE_TOOLS: readonly object[] = [
-  {
+/** The whole list of the stable mode, as JSON; the same bytes every time. */
+export function stableList(modelChooses: boolean): string {
+  return JSON.stringify([findToolsForToolset(modelChooses), ...OVER_TOOLSETS]);
+}
+
+function findToolsForToolset(modelChooses: boolean): object {
+  return {
     name: "find_tools",
     title: "Find tools",
     description:
@@ -38,15 +57,16 @@ export const STABLE_TOOLS: readonly object[] = [
     inputSchema: {
       type: "object",
       properties: {
-        intent: INTENT,
-        category: CATEGORY,
-        limit: LIMIT,
+        ...wanted(modelChooses),
         toolset: { type: "string", description: "A toolset that find_tools named before, to add to; without it a new one is made." },
       },
       additionalProperties: false,
     },
     annotations: { readOnlyHint: true, openWorldHint: false },
-  },
+  };
+}
+
+const OVER_TOOLSETS: readonly object[] = [
   {
     name: "describe_tools",
     title: "Describe tools",
@@ -80,5 +100,3 @@ export const STABLE_TOOLS: readonly object[] = [
     annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
   },
 ];
-
-export const STABLE_LIST = JSON.stringify(STABLE_TOOLS);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readCall, readDescribe, readFind } from "../../../src/gateway/tools/arguments.js";
-import { STABLE_LIST } from "../../../src/gateway/tools/schemas.js";
+import { stableList } from "../../../src/gateway/tools/schemas.js";
 
 const meant = { toolset: "t", tool: "one/greet", arguments: { text: "hi" } };
 const again = (given: unknown): unknown => {
@@ -50,6 +50,17 @@ describe("find_tools and describe_tools", () => {
   });
 });
 
+it("facts of the state come as a list or as an object, and what is neither is refused", () => {
+  const facts = (state: unknown) => readFind({ intent: "a", state });
+  expect(facts(["logged_in", "branch=main"])).toMatchObject({ ok: true, value: { state: ["logged_in", "branch=main"] } });
+  expect(facts({ logged_in: true, branch: "main", tries: 3, gone: false })).toMatchObject({ ok: true, value: { state: ["logged_in", "branch=main", "tries=3"] } });
+  expect(facts(null)).toMatchObject({ ok: true, value: { state: [] } });
+  for (const wrong of ["logged_in", 3, [1], [["a"]], { a: {} }, [""], ["x".repeat(201)], Array.from({ length: 101 }, String)])
+    expect(facts(wrong)).toMatchObject({ ok: false, text: expect.stringMatching(/find_tools: state /) });
+  expect(readFind({ intent: "a", by: "model" })).toMatchObject({ ok: true, value: { by: "model" } });
+  expect(readFind({ intent: "a", by: "magic" })).toMatchObject({ ok: false, text: expect.stringContaining('by must be "search" or "model", not "magic"') });
+});
+
 it("the stable list has no word that could change", () => {
-  expect(JSON.parse(STABLE_LIST).map((t: { name: string }) => t.name)).toEqual(["find_tools", "describe_tools", "call_tool"]);
+  expect(JSON.parse(stableList(false)).map((t: { name: string }) => t.name)).toEqual(["find_tools", "describe_tools", "call_tool"]);
 });
