@@ -90,7 +90,7 @@ describe("rules of a registry", () => {
       { stub: { toolId: "erp/close_order" }, sideEffect: "SIDE_EFFECT_ADDITIVE", reasons: [{ kind: "KIND_SIBLING", detail: "erp/delete_order" }] },
     ]);
     const { stdout } = await toolcribDone(["find", "delete an order", "--top", "1", "--registry", registry.grpc]);
-    expect(stdout).toMatch(/erp\/delete_order .*may destroy[^]*erp\/close_order .*beside erp\/delete_order/);
+    expect(stdout).toMatch(/erp\/delete_order .*may destroy.*erp\/close_order .*beside erp\/delete_order/s);
   });
 
   it("stay in force while their file is broken or gone wrong, which is told once, and are read anew when it is well", async () => {
@@ -131,7 +131,7 @@ describe("a registry with a folder of rules that cannot be used", () => {
     await writeFile(join(rules, "default.yaml"), "rules: [{ name: a }]\n");
     await writeFile(join(rules, "Not A Name.yaml"), "rules: []\n");
     await writeFile(join(rules, "README.md"), "no rules\n");
-    await expect(startRegistry({ args: ["--gate-rules", rules] })).rejects.toThrow(/Not A Name[^]*names? must be[^]*default\.yaml cannot be used: line 1: the rule "a" does nothing/);
+    await expect(startRegistry({ args: ["--gate-rules", rules] })).rejects.toThrow(/Not A Name.*names? must be.*default\.yaml cannot be used: line 1: the rule "a" does nothing/s);
     await expect(startRegistry({ args: ["--gate-rules", join(rules, "none")] })).rejects.toThrow(/cannot be read: ENOENT/);
   }, 60_000);
 });
