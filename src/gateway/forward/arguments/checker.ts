@@ -13,9 +13,12 @@ type Json = Readonly<Record<string, unknown>>;
 /** Larger schemas and arguments go unchecked: reading them would hold up everybody else. */
 const SCHEMA_BYTES = 256 * 1024;
 const ARGUMENT_BYTES = 256 * 1024;
-/** Time to make a schema ready, once, and to check one call. What takes longer goes unchecked from then on. */
-const COMPILE_MS = 250;
-const CHECK_MS = 25;
+/** Time to make a schema ready, once, and to check one call, in ms. What takes longer goes unchecked from then on. */
+export interface CheckingTime {
+  readonly compileMs: number;
+  readonly checkMs: number;
+}
+const TIME: CheckingTime = { compileMs: 250, checkMs: 25 };
 /** Schemas held ready, some 100 KB each; the one that was used longest ago goes first. */
 const READY = 300;
 
@@ -34,6 +37,11 @@ export interface Checked {
 
 export class ArgumentChecker {
   readonly #ready = new Map<string, Ready>();
+  readonly #time: CheckingTime;
+
+  constructor(time = TIME) {
+    this.#time = time;
+  }
 
   /** `args` are what goes on the wire, undefined for none. */
   check(definition: CheckedDefinition, args: unknown): Checked {
@@ -50,7 +58,7 @@ export class ArgumentChecker {
   #errors(digest: string, validate: ValidateFunction, args: unknown): readonly ErrorObject[] | undefined {
     if (JSON.stringify(args).length > ARGUMENT_BYTES) return undefined;
     try {
-      return within(CHECK_MS, () => (validate(args) ? undefined : (validate.errors ?? undefined)));
+      return within(this.#time.checkMs, () => (validate(args) ? undefined : (validate.errors ?? undefined)));
     } catch {
       // Endless recursion, or alternatives without end: such a schema is not asked again.
       const known = this.#ready.get(digest);
@@ -61,7 +69,7 @@ export class ArgumentChecker {
 
   #readyOf({ digest, bytes }: CheckedDefinition): Ready {
     const known = this.#ready.get(digest);
-    return this.#keep(digest, known ?? readyFrom(bytes));
+    return this.#keep(digest, known ?? readyFrom(bytes, this.#time));
   }
 
   #keep(digest: string, ready: Ready): Ready {
@@ -77,12 +85,12 @@ export class ArgumentChecker {
 
 const NOT_CHECKED: Ready = { inputSchema: undefined, validate: undefined };
 
-function readyFrom(bytes: Uint8Array): Ready {
+function readyFrom(bytes: Uint8Array, { compileMs }: CheckingTime): Ready {
   const inputSchema = inputSchemaFrom(bytes);
   if (!inputSchema) return NOT_CHECKED;
   if (bytes.byteLength > SCHEMA_BYTES) return { inputSchema, validate: undefined };
   try {
-    return { inputSchema, validate: within(COMPILE_MS, () => compiled(inputSchema)) };
+    return { inputSchema, validate: within(compileMs, () => compiled(inputSchema)) };
   } catch {
     return { inputSchema, validate: undefined };
   }
