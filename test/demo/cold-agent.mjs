@@ -27,6 +27,13 @@ async function sequentially() {
   return all;
 }
 
+async function found() {
+  const agent = connect({ targets: registry, namespace });
+  const [map, { tools }] = await Promise.all([agent.moduleMap({ tokens: 400 }), agent.find(intent)]);
+  if (tools.length === 0) throw new Error("nothing was found");
+  return { agent, tools, ready: { tools: map.tools, close: () => agent.close() } };
+}
+
 function summed(all) {
   return { tools: all.reduce((sum, { tools }) => sum + tools, 0), close: () => Promise.all(all.map(({ close }) => close())) };
 }
@@ -41,12 +48,12 @@ const WAYS = {
     if (state.kind !== "live") await new Promise((resolve) => agent.follower.on("state", ({ kind }) => kind === "live" && resolve()));
     return { tools: agent.follower.stubs().length, close: () => agent.close() };
   },
-  "lazy, map + first find": async () => {
-    const agent = connect({ targets: registry, namespace });
-    const [map, { tools }] = await Promise.all([agent.moduleMap({ tokens: 400 }), agent.find(intent)]);
+  "lazy, map + first find": async () => (await found()).ready,
+  "lazy, with definitions": async () => {
+    const { agent, tools, ready } = await found();
     const { tools: loaded } = await agent.load(tools.map(({ toolId }) => toolId), { deadlineMs: 5_000 });
     if (loaded.length === 0) throw new Error("nothing was loaded");
-    return { tools: map.tools, close: () => agent.close() };
+    return ready;
   },
   "lazy, over the gateway": async () => {
     const client = new Client({ name: "cold-agent", version: "1.0.0" });

@@ -12,7 +12,7 @@ const EAGER = ["eager, one after the other", "eager, all at once"] as const;
 const STDIO = "eager, over stdio";
 const STDIO_ROUNDS = 3;
 const READY = "lazy, map + first find";
-const LAZY = [READY, "lazy, follower live", "lazy, over the gateway"] as const;
+const LAZY = [READY, "lazy, with definitions", "lazy, follower live", "lazy, over the gateway"] as const;
 const TIMES = 20;
 const INTENT = "Show the whole nested layout of the project as JSON";
 
@@ -45,20 +45,23 @@ export async function coldStart(world: World, listings: readonly Listing[], roun
   }
   const ms = (way: string): number => median(times.get(way) ?? []);
   const ratio = (eager: string, lazy: string): number => ms(eager) / ms(lazy);
-  const rows = [...times].map(([way, all]) => {
+  const lines = [...times].map(([way, all]) => {
     const lazy = way.startsWith("lazy");
     const ratios = [...EAGER, STDIO].map((eager) => (lazy ? `${ratio(eager, way).toFixed(1)}x` : ""));
     return [way, Math.round(median(all)), `${Math.round(Math.min(...all))}–${Math.round(Math.max(...all))}`, seen.get(way) ?? 0, ...ratios];
   });
-  sayTable(["way", "ms p50", "spread", "tools", "faster than 1 by 1", "than at once", "than stdio"], rows, say);
+  sayTable(["way", "ms p50", "spread", "tools", "faster than 1 by 1", "than at once", "than stdio"], lines, say);
   say("  Counted from the first line after the imports to ready, servers and registry running, but over stdio, where the agent starts the servers as its children.");
-  say("  Eager: initialize, initialized and tools/list of every server with the official client. Map + first find: module map, FindTools and the found definitions.");
+  say("  Eager: initialize, initialized and tools/list of every server with the official client. Map + first find: connected, module map and FindTools");
+  say("  answered; with definitions: those of the found tools loaded, too.");
   say("  Follower live: labels of all tools at hand and known to be current. Over the gateway: connect, list, find_tools, list.");
-  const aims: Aim[] = [...EAGER, STDIO].map((eager) => ({
-    what: `ready (${READY}) ${TIMES}x faster than ${eager}`,
-    found: `${ratio(eager, READY).toFixed(1)}x (${ms(eager).toFixed(0)} ms against ${ms(READY).toFixed(0)} ms)`,
-    met: ratio(eager, READY) >= TIMES,
-  }));
+  const aims: Aim[] = [READY, "lazy, follower live"].flatMap((lazy) =>
+    [...EAGER, STDIO].map((eager) => ({
+      what: `${lazy}: ready ${TIMES}x faster than ${eager}`,
+      found: `${ratio(eager, lazy).toFixed(1)}x (${ms(eager).toFixed(0)} ms against ${ms(lazy).toFixed(0)} ms)`,
+      met: ratio(eager, lazy) >= TIMES,
+    })),
+  );
   return { story: "cold-start", facts: { servers: listings.length, tools, rounds, times: Object.fromEntries(times), seen: Object.fromEntries(seen) }, aims };
 }
 

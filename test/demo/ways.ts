@@ -110,15 +110,18 @@ export async function throughStableGateway(url: string): Promise<Way> {
   };
 }
 
+/** As the gateway has it. */
+const MAP_TOKENS = 400;
+
 /** The library: the host asks the gate before the model is asked, so that no request is spent on it. */
-export async function throughLibrary(name: string, address: string, namespace: string, tokenBudget: number): Promise<Way> {
+export async function throughLibrary(name: string, address: string, namespace: string): Promise<Way> {
   const agent = connect({ targets: address, namespace, deadlineMs: 5_000 });
   await agent.follow();
-  const map = tokensOf((await agent.moduleMap({ tokens: 400 })).text);
+  const map = tokensOf((await agent.moduleMap({ tokens: MAP_TOKENS })).text);
   return {
     name,
     turn: async (intent) => {
-      const { inputs } = await agent.inject({ topK: 5 }).turn(intent.text, tokenBudget === 0 ? {} : { tokenBudget });
+      const { inputs } = await agent.inject({ topK: 5 }).turn(intent.text);
       const ids = new Set(inputs.map(({ toolId }) => toolId));
       const tools = inputs.map(({ toolId, definition }) => ({ ...(definition as unknown as ListedTool), name: exposedName(toolId) }));
       return direct(map + toolTokens(tools), reachedOf(intent, (id) => ids.has(id)));
