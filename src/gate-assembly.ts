@@ -5,7 +5,9 @@ import type { Registry } from "./catalogue/registry.js";
 import { splitToolId } from "./domain/ids.js";
 import type { GateRules } from "./gate-rules.js";
 import { laid } from "./catalogue/overlays/lay.js";
-import type { ServerRecord, Tool } from "./domain/server.js";
+import type { ServerView } from "./catalogue/state.js";
+import { isWithheld } from "./domain/quarantine.js";
+import type { Tool } from "./domain/server.js";
 import type { MeaningArm } from "./gate/dense/meaning.js";
 import { Gate, type GateDeps } from "./gate/gate.js";
 import type { Outcomes } from "./gate/outcomes/outcomes.js";
@@ -63,7 +65,7 @@ export function assembleGate({ registry, clock, logger, metrics, rules, onDefini
   registry.onEntry(({ change }: Entry) => {
     const { namespace, serverId, header, tools } = change;
     const service = header ? header.title || serverId : undefined;
-    const all = (): string[] => (recordOf(registry, namespace, serverId)?.tools ?? []).map(({ name }) => name);
+    const all = (): string[] => (viewOf(registry, namespace, serverId)?.record.tools ?? []).map(({ name }) => name);
     const tried = tools.some(({ after }) => after?.overlay?.overlay.trial === true);
     gate.changed(namespace, serverId, service, tools.map(({ name }) => name), all, tried);
   });
@@ -96,10 +98,10 @@ function foldsOf({ state }: Partition): readonly Fold[] {
   return state.kind === "growing" ? [state.live, state.old] : [state.live];
 }
 
-function recordOf(registry: Registry, namespace: string, serverId: string): ServerRecord | undefined {
+function viewOf(registry: Registry, namespace: string, serverId: string): ServerView | undefined {
   for (const { history } of foldsOf(registry.partitionOf(namespace))) {
     const view = history.server(namespace, serverId);
-    if (view) return view.record;
+    if (view) return view;
   }
   return undefined;
 }
@@ -115,18 +117,16 @@ function catalogueOf(registry: Registry, logger: Logger): GateCatalogue {
         tool: (id) => {
           const parts = splitToolId(id);
           const view = parts && ns?.servers.get(parts.serverId);
-          const tool = view?.tool(parts?.toolName ?? "");
-          return view && tool ? listed(view.record, tool) : undefined;
+          return view && held(view, parts?.toolName ?? "");
         },
-        server: (serverId) => ns?.servers.get(serverId)?.record.tools,
-        servers: () => (ns?.ordered ?? []).map(({ serverId, record }) => ({ serverId, names: record.tools })),
+        server: (serverId) => ns?.servers.get(serverId)?.tools,
+        servers: () => (ns?.ordered ?? []).map(({ serverId, tools }) => ({ serverId, names: tools })),
       };
     },
     current(namespace, id) {
       const parts = splitToolId(id);
-      const record = parts && recordOf(registry, namespace, parts.serverId);
-      const tool = record && findByName(record.tools, parts.toolName);
-      return tool && listed(record, tool);
+      const view = parts && viewOf(registry, namespace, parts.serverId);
+      return view && held(view, parts.toolName);
     },
     all: (namespace) => allOf(registry, namespace),
     async definitions(namespace, digests) {
@@ -142,16 +142,22 @@ function catalogueOf(registry: Registry, logger: Logger): GateCatalogue {
   };
 }
 
-/** Records are immutable, and the list of them is copied: reading it takes many turns. */
+/** Views are immutable, and the list of them is copied: reading it takes many turns. */
 function* allOf(registry: Registry, namespace: string): Generator<ListedTool> {
-  const records = new Map<string, ServerRecord>();
+  const views = new Map<string, ServerView>();
   for (const { history } of foldsOf(registry.partitionOf(namespace)))
-    for (const { serverId, record } of history.namespace(namespace)?.ordered ?? [])
-      if (!records.has(serverId)) records.set(serverId, record);
-  for (const record of records.values()) for (const tool of record.tools) yield listed(record, tool);
+    for (const view of history.namespace(namespace)?.ordered ?? []) if (!views.has(view.serverId)) views.set(view.serverId, view);
+  for (const view of views.values()) for (const tool of view.record.tools) yield listed(view, tool);
 }
 
-function listed({ header, tools: siblings }: ServerRecord, tool: ServerRecord["tools"][number]): ListedTool {
-  const { serverId, title, availability } = header;
+function held(view: ServerView, name: string): ListedTool | undefined {
+  const tool = findByName(view.record.tools, name);
+  return tool && listed(view, tool);
+}
+
+/** A withheld tool is known to the gate, so that it can be named; to others it is no sibling. */
+function listed({ record, tools }: ServerView, tool: Tool): ListedTool {
+  const { serverId, title, availability } = record.header;
+  const siblings = isWithheld(tool) ? record.tools : tools;
   return { tool, serverId, service: title || serverId, availability, siblings };
 }

@@ -4,6 +4,7 @@ import type { Fault } from "../domain/fault.js";
 import type { Probing } from "../domain/health/probing.js";
 import type { Principal } from "../domain/identity.js";
 import type { ApproveInput } from "../domain/admission/overlay.js";
+import type { ApproveToolInput, QuarantineInput } from "../domain/admission/quarantine.js";
 import type { Overlay } from "../domain/overlay.js";
 import type { OverlayOutcome } from "./ports.js";
 import type { QualityWarning, WarningKind } from "../domain/quality/warning.js";
@@ -196,7 +197,7 @@ export type SchemaResult =
 
 /** One event for a watcher: a tool's, or a server's AVAILABILITY_CHANGED. */
 export interface WatchEvent {
-  readonly type: "REGISTERED" | "UPDATED" | "DEREGISTERED" | "EXPIRED" | "SCHEMA_INVALIDATED" | "AVAILABILITY_CHANGED";
+  readonly type: "REGISTERED" | "UPDATED" | "DEREGISTERED" | "EXPIRED" | "SCHEMA_INVALIDATED" | "AVAILABILITY_CHANGED" | "QUARANTINED" | "RELEASED";
   readonly serverId: string;
   /** Empty for AVAILABILITY_CHANGED. */
   readonly toolName: string;
@@ -307,6 +308,37 @@ export interface OverlaysOutput {
   readonly position: Position;
 }
 
+/** A tool that is withheld. */
+export interface QuarantinedView {
+  readonly toolId: string;
+  readonly reason: string;
+  /** Principal that quarantined it. */
+  readonly by: string;
+  /** ms since the epoch. */
+  readonly sinceMs: number;
+  /** What it has now; empty while unknown. */
+  readonly digest: string;
+  /** The approved one, where that is another; empty where none was approved. */
+  readonly approvedDigest: string;
+}
+
+export interface QuarantineOutput {
+  readonly position: Position;
+  readonly tool: QuarantinedView;
+  /** Whether it was listed before. */
+  readonly withheld: boolean;
+}
+
+export interface ApproveToolOutput {
+  readonly position: Position;
+  /** Whether it was withheld before and is listed now. */
+  readonly released: boolean;
+  /** The tool while it is withheld still. */
+  readonly tool: QuarantinedView | undefined;
+  /** Empty where the tool is under no quarantine. */
+  readonly approvedDigest: string;
+}
+
 export interface LintQuery {
   /** Empty = default. */
   readonly namespace: string;
@@ -358,6 +390,10 @@ export interface RegistryApi {
   approveOverlays(input: ApproveInput, caller?: Principal): Promise<ApproveOutput>;
   /** Shows the registrant's own labels again. What is not there is passed over. */
   withdrawOverlays(input: WithdrawInput, caller?: Principal): Promise<WithdrawOutput>;
+  /** Withholds a tool until a definition of it is approved. */
+  quarantineTool(input: QuarantineInput, caller?: Principal): Promise<QuarantineOutput>;
+  /** Lists a quarantined tool while its definition is the approved one; one that was never quarantined stays as it is. */
+  approveTool(input: ApproveToolInput, caller?: Principal): Promise<ApproveToolOutput>;
   /** Empty namespace = default; no server_ids = all that are registered. */
   overlays(q: { readonly namespace: string; readonly serverIds: readonly string[] }): Promise<OverlaysOutput>;
   stubs(query: StubsQuery): Promise<StubsPage>;

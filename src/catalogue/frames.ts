@@ -1,4 +1,4 @@
-import type { Availability, ServerRecord } from "../domain/server.js";
+import type { Availability, Tool } from "../domain/server.js";
 import type { StubCodec } from "./ports.js";
 
 /** A server's tools as encoded list elements, end to end in name order: any run of them is one piece of memory. */
@@ -7,7 +7,7 @@ export class Frames {
   /** Where each begins, and where the last one ends. */
   private readonly offsets: Uint32Array;
 
-  constructor(tools: ServerRecord["tools"], availability: Availability, codec: StubCodec) {
+  constructor(tools: readonly Tool[], availability: Availability, codec: StubCodec) {
     const frames = tools.map((tool) => codec.frame(tool, availability));
     this.bytes = Buffer.concat(frames);
     this.offsets = new Uint32Array(frames.length + 1);

@@ -17,7 +17,10 @@ export class History {
   readonly #leases = new Map<string, { namespace: string; serverId: string }>();
   #waiters: { revision: number; wake: () => void }[] = [];
   serverCount = 0;
+  /** Listed ones. */
   toolCount = 0;
+  /** Tools that are withheld. */
+  withheldCount = 0;
 
   constructor(
     snapshot: Snapshot,
@@ -46,7 +49,7 @@ export class History {
     return this.namespaces.get(namespace)?.servers.get(serverId);
   }
 
-  /** The tool and its server, by tool_id. */
+  /** A listed tool and its server, by tool_id. */
   tool(namespace: string, toolId: string) {
     const id = splitToolId(toolId);
     if (!id) return undefined;
@@ -107,7 +110,8 @@ export class History {
   #count(view: ServerView | undefined, sign: 1 | -1): void {
     if (!view) return;
     this.serverCount += sign;
-    this.toolCount += sign * view.record.tools.length;
+    this.toolCount += sign * view.tools.length;
+    this.withheldCount += sign * (view.record.tools.length - view.tools.length);
     const { namespace, serverId, instances } = view.record.header;
     for (const { leaseId } of instances) {
       if (!leaseId) continue;

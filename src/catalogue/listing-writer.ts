@@ -2,8 +2,7 @@ import { bareTool } from "../domain/overlay.js";
 import { BREAKER_CLOSED, type ServerRecord, type Tool } from "../domain/server.js";
 import type { ConditionPublisher } from "./conditions.js";
 import type { Deps } from "./deps.js";
-import { withOverlays } from "./overlays/lay.js";
-import { Shelf } from "./overlays/shelf.js";
+import { asDecided } from "./decided.js";
 import type { Blob } from "./ports.js";
 import { withKnown } from "./register/known.js";
 import { listedSet } from "./register/listed.js";
@@ -38,7 +37,7 @@ export class CatalogueListingWriter implements ListingWriter {
           protocolVersion: listing.protocolVersion,
           listedAtMs: listing.receivedAtMs,
         };
-        const tools = await this.#overlaid(writes, record, withKnown(record, set.tools, this.deps.stubs));
+        const tools = await asDecided(writes, namespace, serverId, record, withKnown(record, set.tools, this.deps.stubs));
         if (sameListing(record, header, tools)) return keep("unchanged");
         return {
           kind: "commit",
@@ -67,7 +66,7 @@ export class CatalogueListingWriter implements ListingWriter {
         const bare = now.tools.map(bareTool);
         const learned = bare.map((tool) => this.#learned(tool, listed));
         if (learned.every((tool, i) => tool === bare[i])) return keep("unchanged");
-        const tools = await this.#overlaid(writes, now, learned);
+        const tools = await asDecided(writes, namespace, serverId, now, learned);
         return {
           kind: "commit",
           step: { cause: "learned", next: { header: now.header, tools }, leases: [] },
@@ -83,11 +82,6 @@ export class CatalogueListingWriter implements ListingWriter {
 
   health(namespace: string, serverId: string, seen: SeenHealth): void {
     this.conditions.publish(namespace, serverId, { health: seen });
-  }
-
-  #overlaid(writes: Writes, record: ServerRecord, tools: readonly Tool[]): Promise<readonly Tool[]> {
-    const { namespace, serverId } = record.header;
-    return withOverlays(record, tools, this.deps.stubs, () => new Shelf(writes, namespace, serverId).readWhole());
   }
 
   /** Fills in what the registrant did not say: the digest and the size, never its words. */

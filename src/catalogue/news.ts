@@ -1,4 +1,5 @@
 import type { Change } from "../domain/change.js";
+import { isWithheld } from "../domain/quarantine.js";
 import type { Instance, ServerRecord } from "../domain/server.js";
 
 /** What an operator reads in the log of a change: a line for each, never for a renewal. */
@@ -57,11 +58,13 @@ function countsOf({ tools, cause }: Change): object {
   const removed = tools.filter(({ after }) => !after).length;
   const changed = tools.length - added - removed;
   const resting = cause === "overlay" ? 0 : tools.filter(({ before, after }) => before?.overlay && after && !after.overlay).length;
+  const withheld = tools.filter(({ before, after }) => after && isWithheld(after) && !(before && isWithheld(before))).length;
   return {
     ...(added > 0 && { tools_added: added }),
     ...(removed > 0 && { tools_removed: removed }),
     ...(changed > 0 && { tools_changed: changed }),
     // Approved labels that do not fit any more: an operator may want to have them proposed anew.
     ...(resting > 0 && { overlays_resting: resting }),
+    ...(withheld > 0 && { tools_quarantined: withheld }),
   };
 }

@@ -3,6 +3,7 @@ import type { Change } from "../domain/change.js";
 import type { Position } from "../domain/revision.js";
 import type { RelistCause } from "../domain/fault.js";
 import type { Overlay } from "../domain/overlay.js";
+import type { Quarantine } from "../domain/quarantine.js";
 import type { Availability, ServerRecord, Tool } from "../domain/server.js";
 import type { StubFields } from "../domain/stub.js";
 
@@ -200,6 +201,12 @@ export interface OverlayCodec {
   decodeOutcomes(bytes: Uint8Array): readonly OverlayOutcome[];
 }
 
+/** Turns the quarantines of one server's tools into the bytes of a note and back. */
+export interface QuarantineCodec {
+  encodeShelf(quarantines: readonly Quarantine[]): Uint8Array;
+  decodeShelf(bytes: Uint8Array): readonly Quarantine[];
+}
+
 /** What came of calls to one tool since a version of its overlay was approved, by the label that agents were shown. */
 export interface OverlayOutcome {
   readonly toolName: string;
@@ -221,6 +228,7 @@ export interface StubCodec {
    */
   frame(tool: Tool, availability: Availability): Uint8Array;
   readonly overlays: OverlayCodec;
+  readonly quarantines: QuarantineCodec;
 }
 
 /** A logger that takes structured fields. pino fits. */

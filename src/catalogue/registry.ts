@@ -2,6 +2,7 @@ import { Fault, invalidRequest, type Violation } from "../domain/fault.js";
 import { checkIsolation, checkServerName } from "../domain/admission/isolation.js";
 import { nameViolations } from "../domain/admission/names.js";
 import { type ApproveInput, checkApproval } from "../domain/admission/overlay.js";
+import { type ApproveToolInput, checkApproveTool, checkQuarantine, type QuarantineInput } from "../domain/admission/quarantine.js";
 import { checkRegister } from "../domain/admission/register.js";
 import { EVERYBODY, type Principal } from "../domain/identity.js";
 import { DEFAULT_NAMESPACE } from "../domain/ids.js";
@@ -30,6 +31,8 @@ import type { RegistryObserver } from "./observer.js";
 import type { OverlayOutcomes } from "./overlays/outcomes.js";
 import { approve, listOverlays, withdraw } from "./overlays/overlays.js";
 import { Partition } from "./partition.js";
+import { healQuarantines } from "./quarantine/heal.js";
+import { approveTool, quarantine } from "./quarantine/quarantine.js";
 import type { QualityBook } from "./quality/book.js";
 import { readLint } from "./quality/lint.js";
 import { partitionIndex } from "./placement.js";
@@ -101,7 +104,9 @@ export class Registry implements RegistryApi {
       });
       const writes = new Writes(partition, (result) => observer.commit(result));
       partition.onHistory((_live, lost) => {
-        if (partition.state.kind === "growing") void healStanding(writes, lost, deps.logger, (n) => observer.restored(n), this.#stop.signal);
+        if (partition.state.kind !== "growing") return;
+        void healStanding(writes, lost, deps.logger, (n) => observer.restored(n), this.#stop.signal);
+        void healQuarantines(writes, lost, deps.logger, this.#stop.signal);
       });
       return { partition, writes, sweeper: new Sweeper(writes, openedAtMs) };
     });
@@ -260,6 +265,26 @@ export class Registry implements RegistryApi {
     const output = await withdraw(this.#part(namespace).writes, namespace, serverId, toolNames);
     if (output.toolNames.length > 0)
       this.options.deps.logger.info({ namespace, server: serverId, by: caller.id, tools: output.toolNames.length }, "overlays were withdrawn");
+    return output;
+  }
+
+  async quarantineTool(input: QuarantineInput, caller: Principal = EVERYBODY) {
+    refuseAny(checkQuarantine(input));
+    const namespace = namespaceOf(input.namespace);
+    const { toolId: tool, reason } = input;
+    const output = await quarantine(this.#part(namespace).writes, namespace, input, caller);
+    this.options.deps.logger.info({ namespace, tool, by: caller.id, reason, digest: output.tool.digest }, "a tool was quarantined");
+    return output;
+  }
+
+  async approveTool(input: ApproveToolInput, caller: Principal = EVERYBODY) {
+    refuseAny(checkApproveTool(input));
+    const namespace = namespaceOf(input.namespace);
+    const { toolId: tool, anyDigest } = input;
+    const output = await approveTool(this.#part(namespace).writes, namespace, input);
+    const { released, approvedDigest } = output;
+    if (released || approvedDigest !== "" || anyDigest)
+      this.options.deps.logger.info({ namespace, tool, by: caller.id, released, digest: approvedDigest, any: anyDigest }, "a definition of a tool was approved");
     return output;
   }
 

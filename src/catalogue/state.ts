@@ -1,12 +1,15 @@
 import { compareText, toolId } from "../domain/ids.js";
 import type { Availability, ServerRecord, Tool } from "../domain/server.js";
 import { Frames } from "./frames.js";
+import { shownOf } from "../domain/quarantine.js";
 import type { StubCodec } from "./ports.js";
 
 /** A server as readers need it: its record, and its tools as ready-made list elements. Immutable. */
 export class ServerView {
   /** Servers sorted by this are sorted by tool_id too: `/` sorts after `.` and `-`, so `a.b/x` < `a/x`. */
   readonly sortKey: string;
+  /** Those that lists show, in name order: withheld ones are only in the record. */
+  readonly tools: readonly Tool[];
   #frames: Frames | undefined;
   #byTag: Map<string, readonly number[]> | undefined;
 
@@ -15,6 +18,7 @@ export class ServerView {
     private readonly codec: StubCodec,
   ) {
     this.sortKey = `${record.header.serverId}/`;
+    this.tools = shownOf(record.tools);
   }
 
   get serverId(): string {
@@ -27,7 +31,7 @@ export class ServerView {
 
   /** Encoded list elements in name order; made on first use, kept for good. */
   frames(): Frames {
-    this.#frames ??= new Frames(this.record.tools, this.record.header.availability, this.codec);
+    this.#frames ??= new Frames(this.tools, this.record.header.availability, this.codec);
     return this.#frames;
   }
 
@@ -35,7 +39,7 @@ export class ServerView {
   withTag(tag: string): readonly number[] {
     if (!this.#byTag) {
       const index = new Map<string, number[]>();
-      this.record.tools.forEach((tool, i) => {
+      this.tools.forEach((tool, i) => {
         for (const t of tool.tags) {
           const list = index.get(t);
           if (list) list.push(i);
@@ -51,13 +55,13 @@ export class ServerView {
     return this.withTag(tag).length > 0;
   }
 
-  /** Index of the first tool whose name is ≥ the given one. */
+  /** Index of the first listed tool whose name is ≥ the given one. */
   lowerBound(name: string): number {
-    return lowerBound(this.record.tools, (t) => compareText(t.name, name));
+    return lowerBound(this.tools, (t) => compareText(t.name, name));
   }
 
   tool(name: string): Tool | undefined {
-    const found = this.record.tools[this.lowerBound(name)];
+    const found = this.tools[this.lowerBound(name)];
     return found?.name === name ? found : undefined;
   }
 }
@@ -69,6 +73,7 @@ export class NamespaceState {
   readonly ordered: ServerView[] = [];
   /** Revision of the last change inside this namespace; caches of answers are valid while it stands. */
   revision = 0;
+  /** Withheld ones among them: they take their place. */
   toolCount = 0;
   #digests: Map<string, { serverId: string; toolName: string }> | undefined;
 

@@ -71,7 +71,7 @@ function cut(ns: NamespaceState, filter: Filter, hash: string, pageSize: number,
       pieces.push(piece);
       count += end - from;
       bytes += piece.byteLength;
-      last = toolIdOf(view, view.record.tools[end - 1] as Tool);
+      last = toolIdOf(view, view.tools[end - 1] as Tool);
     }
     if (end < to) return page(formatPageToken(hash, last));
   }
@@ -110,12 +110,12 @@ function* matching(ns: NamespaceState, filter: Filter, after: string): Generator
 
 function indexAfter(view: ServerView, toolName: string): number {
   const at = view.lowerBound(toolName);
-  return view.record.tools[at]?.name === toolName ? at + 1 : at;
+  return view.tools[at]?.name === toolName ? at + 1 : at;
 }
 
 /** By the narrowest index of a server for a filter: a tag's list, or a range of names, which may be everything. */
 function* runs(view: ServerView, filter: Filter, from: number): Generator<Run> {
-  const { tools } = view.record;
+  const { tools } = view;
   const tag = filter.tagsAll[0] ?? (filter.tagsAny.length === 1 ? filter.tagsAny[0] : undefined);
   if (tag !== undefined) {
     for (const i of view.withTag(tag)) {
@@ -135,7 +135,7 @@ function* runs(view: ServerView, filter: Filter, from: number): Generator<Run> {
 
 /** The tools whose names begin so; they follow each other, because tools are in name order. */
 function namesFrom(view: ServerView, prefix: string, from: number): { from: number; to: number } {
-  const { tools } = view.record;
+  const { tools } = view;
   if (prefix === "") return { from, to: tools.length };
   const first = Math.max(from, view.lowerBound(prefix));
   let to = first;

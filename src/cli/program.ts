@@ -14,6 +14,7 @@ import { line } from "./io.js";
 import { lintCommand } from "./lint.js";
 import { lsCommand } from "./ls.js";
 import { mapCommand } from "./map.js";
+import { approveCommand, quarantineCommand } from "./quarantine.js";
 import { registerCommand } from "./register.js";
 import { reportCommand } from "./report.js";
 import { rulesCommand } from "./rules.js";
@@ -67,6 +68,8 @@ function buildProgram(io: Io, setExitCode: (code: number) => void): Command {
     isolateCommand(io),
     resumeCommand(io),
     refreshCommand(io),
+    quarantineCommand(io),
+    approveCommand(io),
     doctorCommand(io, version, setExitCode),
     topCommand(io),
     sampleCommand(io),

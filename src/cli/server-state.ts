@@ -3,7 +3,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { timestampDate, timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Notice } from "../gen/toolcrib/v1/registry_service_pb.js";
 import { Notice_Kind } from "../gen/toolcrib/v1/registry_service_pb.js";
-import type { Condition, Server } from "../gen/toolcrib/v1/server_pb.js";
+import type { Condition, QuarantinedTool, Server } from "../gen/toolcrib/v1/server_pb.js";
 import { BreakerState, ConditionStatus, ConditionType, ToolSource } from "../gen/toolcrib/v1/server_pb.js";
 import { Availability } from "../gen/toolcrib/v1/stub_pb.js";
 import { grouped, printable } from "./table.js";
@@ -102,6 +102,12 @@ function nextTrial(server: Server, nowMs: number): string {
 export function isolation({ breakerDetail }: Server, nowMs: number): string {
   const { isolatedBy = "", isolatedWhy = "" } = breakerDetail ?? {};
   return `isolated ${since(breakerDetail?.since, nowMs)} by ${printable(isolatedBy)}: ${printable(isolatedWhy)}`;
+}
+
+/** `by ops: why`, and where another definition is approved, that. */
+export function quarantineWords({ reason, quarantinedBy, approvedDigest }: QuarantinedTool): string {
+  const other = approvedDigest === "" ? "" : "; its definition is no longer the approved one";
+  return `by ${printable(quarantinedBy)}: ${printable(reason)}${other}`;
 }
 
 const NOTICE: Readonly<Record<Notice_Kind, string>> = {

@@ -10,7 +10,7 @@ import { line } from "./io.js";
 import type { RegistryOptions } from "./options.js";
 import { withConnection, withJson, withRegistry } from "./options.js";
 import type { Trouble } from "./server-state.js";
-import { breakerWords, nextOf, noticeLines, since, stateOf, stateWords, troublesOf, whyOf } from "./server-state.js";
+import { breakerWords, nextOf, noticeLines, quarantineWords, since, stateOf, stateWords, troublesOf, whyOf } from "./server-state.js";
 import { cut, formatTable, grouped, printable } from "./table.js";
 
 export function serversCommand(io: Io): Command {
@@ -98,6 +98,7 @@ export function notes(server: Server, nowMs: number): string[] {
   return [
     ...named(server, all),
     ...rejectedNotes(server),
+    ...quarantinedNotes(server),
     ...named(
       server,
       [...causes].filter((text) => text !== ""),
@@ -113,6 +114,14 @@ export function rejectedNotes(server: Server): string[] {
   const more = server.rejectedCount - server.rejectedTools.length;
   if (more > 0) rejected.push(`not listed: ${grouped(more)} more`);
   return named(server, rejected);
+}
+
+/** The tools that are withheld, and why. */
+function quarantinedNotes(server: Server): string[] {
+  const withheld = server.quarantinedTools.map((tool) => `quarantined: ${printable(tool.toolId)} ${quarantineWords(tool)}`);
+  const more = server.quarantinedCount - server.quarantinedTools.length;
+  if (more > 0) withheld.push(`quarantined: ${grouped(more)} more`);
+  return named(server, withheld);
 }
 
 function named({ serverId }: Server, texts: readonly string[]): string[] {

@@ -116,6 +116,14 @@ export class RegistryConnection {
   withdrawOverlays(request: Input<"withdrawOverlays">, options?: CallOptions): Promise<Output<"withdrawOverlays">> {
     return this.#unary("withdrawOverlays", request, options);
   }
+  quarantineTool(request: Input<"quarantineTool">, options?: CallOptions): Promise<Output<"quarantineTool">> {
+    return this.#unary("quarantineTool", request, options);
+  }
+
+  approveTool(request: Input<"approveTool">, options?: CallOptions): Promise<Output<"approveTool">> {
+    return this.#unary("approveTool", request, options);
+  }
+
   listOverlays(request: Input<"listOverlays">, options?: CallOptions): Promise<Output<"listOverlays">> {
     return this.#unary("listOverlays", request, options);
   }

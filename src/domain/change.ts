@@ -1,9 +1,21 @@
 import type { Availability, ServerHeader, ServerRecord, Tool } from "./server.js";
 import { compareText } from "./ids.js";
 import { sameOverlay } from "./overlay.js";
+import { sameQuarantine } from "./quarantine.js";
 
 /** Why a revision was made. */
-export type Cause = "register" | "deregister" | "expire" | "listing" | "condition" | "learned" | "isolate" | "resume" | "overlay";
+export type Cause =
+  | "register"
+  | "deregister"
+  | "expire"
+  | "listing"
+  | "condition"
+  | "learned"
+  | "isolate"
+  | "resume"
+  | "overlay"
+  | "quarantine"
+  | "approve";
 
 /** What one revision did to one tool. Whole values, so that events need no other state (P4). */
 export interface ToolChange {
@@ -29,10 +41,10 @@ function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 export function sameTool(a: Tool, b: Tool): boolean {
-  return sameListed(a, b) && sameOverlay(a.overlay?.overlay, b.overlay?.overlay);
+  return sameListed(a, b) && sameOverlay(a.overlay?.overlay, b.overlay?.overlay) && sameQuarantine(a.quarantine, b.quarantine);
 }
 
-/** Whether lists and watches show the same: a trial of another label shows in neither. */
+/** Whether lists and watches show the same of tools that they show: a trial of another label shows in neither. */
 export function sameListed(a: Tool, b: Tool): boolean {
   return sameBytes(a.stub, b.stub) && a.digestDeclared === b.digestDeclared;
 }

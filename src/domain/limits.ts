@@ -96,7 +96,7 @@ export const LIMITS = {
   toolsetIdleDefaultMs: 3_600_000,
   /** Overlays of one approval: each is a label of a few hundred bytes. */
   overlaysAtOnce: 1_000,
-  /** All overlays kept of one server in bytes: one note. */
+  /** All overlays, and all quarantines, kept of one server in bytes: one note each. */
   overlayShelfBytes: 4 * 1024 * 1024,
   /** What an operator approved is kept until it is withdrawn; notes need an end, and nobody waits for this one. */
   overlayKeepMs: 10 * 365 * 24 * 3_600_000,

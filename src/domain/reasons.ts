@@ -50,6 +50,7 @@ export const STATUS_OF = {
   BREAKER_OPEN: "UNAVAILABLE",
   SERVER_ISOLATED: "UNAVAILABLE",
   OVERLOADED: "UNAVAILABLE",
+  TOOL_QUARANTINED: "NOT_FOUND",
 } as const satisfies Record<string, StatusName>;
 
 export type ErrorReasonName = keyof typeof STATUS_OF;

@@ -1,6 +1,7 @@
 /** The state of one MCP server in the catalogue. Values are immutable; a change makes a new one. */
 import type { Probing } from "./health/probing.js";
 import type { Laid } from "./overlay.js";
+import type { Quarantine } from "./quarantine.js";
 
 export type Availability = "available" | "unavailable";
 export type ToolSource = "declared" | "introspected";
@@ -21,6 +22,8 @@ export interface Tool {
   readonly digestDeclared: boolean;
   /** Other words that an operator approved, and that fit. `stub` has them, but for a trial; `own` is the registrant's own stub. */
   readonly overlay?: Laid;
+  /** Withholds the tool unless its digest is the approved one (`isWithheld`). */
+  readonly quarantine?: Quarantine;
   /** What a newer version stored beside this and this one does not understand, encoded; kept as it is when the rest is rewritten. */
   readonly beyond?: Uint8Array;
 }

@@ -1,4 +1,5 @@
 import { toolId } from "../domain/ids.js";
+import { isWithheld } from "../domain/quarantine.js";
 import { estimatedTokens, type StubFields } from "../domain/stub.js";
 import { documentOf, type ToolDocument } from "./document.js";
 import { LiveIndex } from "./live-index.js";
@@ -32,7 +33,7 @@ export interface NamespaceIndexDeps {
  */
 export class NamespaceIndex {
   readonly index: LiveIndex;
-  /** What all definitions cost together, estimated; of a tool without a known definition, its label. */
+  /** What all definitions of listed tools cost together, estimated; of a tool without a known definition, its label. */
   tokens = 0;
   private costs = new Map<string, number>();
   private readonly services = new Map<string, string>();
@@ -120,7 +121,7 @@ export class NamespaceIndex {
       try {
         const label = this.deps.labelOf(listed);
         this.services.set(listed.serverId, listed.service);
-        costs.set(id, costOf(listed, label));
+        if (!isWithheld(listed.tool)) costs.set(id, costOf(listed, label));
         this.unread(id, listed);
         const document = documentOf(label, listed.service);
         this.deps.onDocument(document);
@@ -177,7 +178,7 @@ export class NamespaceIndex {
   private costAnew(id: string): void {
     this.meanwhile?.add(id);
     const listed = this.deps.catalogue.current(this.namespace, id);
-    const tokens = listed && costOf(listed, this.deps.labelOf(listed));
+    const tokens = listed && !isWithheld(listed.tool) ? costOf(listed, this.deps.labelOf(listed)) : undefined;
     this.tokens += (tokens ?? 0) - (this.costs.get(id) ?? 0);
     if (tokens === undefined) this.costs.delete(id);
     else this.costs.set(id, tokens);

@@ -1,6 +1,7 @@
 /** Which tools a question may be answered with, and why the others may not. */
 import { matchesServer, matchesTool } from "../domain/filter.js";
 import { toolId } from "../domain/ids.js";
+import { isWithheld, whyWithheld } from "../domain/quarantine.js";
 import type { StubFields } from "../domain/stub.js";
 import type { FindQuery, SideEffect, WithheldTool } from "./api.js";
 import { isIn } from "./modules.js";
@@ -41,12 +42,13 @@ export class Offers {
 
   refusal(id: string, listed: ListedTool): Refusal | undefined {
     const { availability, serverId, tool } = listed;
-    const denial = availability === "unavailable" ? undefined : this.deps.ruling.denial(serverId, tool);
+    const denial = isWithheld(tool) || availability === "unavailable" ? undefined : this.deps.ruling.denial(serverId, tool);
     const label = this.deps.labelOf(listed);
     const refused = (cause: Refusal["cause"], why: string): Refusal => {
       const substitutes = label.substitutes.map((name) => (name.includes("/") ? name : toolId(serverId, name)));
       return { toolId: id, cause, why, substitutes };
     };
+    if (isWithheld(tool)) return refused("quarantined", whyWithheld(tool));
     if (availability === "unavailable") return refused("unhealthy", `its server ${serverId} is unavailable`);
     if (denial !== undefined) return refused("rule", denial);
     const missing = this.granted.missing(label.requires, serverId);
@@ -66,7 +68,7 @@ export class Offers {
   /** As `refusal`, for a great many tools: a label is read only where nothing else tells. */
   private isOpen(listed: ListedTool): boolean {
     const { availability, serverId, tool } = listed;
-    if (availability === "unavailable" || this.deps.ruling.denial(serverId, tool) !== undefined) return false;
+    if (isWithheld(tool) || availability === "unavailable" || this.deps.ruling.denial(serverId, tool) !== undefined) return false;
     return this.granted.missing(this.deps.labelOf(listed).requires, serverId).length === 0;
   }
 

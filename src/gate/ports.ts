@@ -5,14 +5,14 @@ import type { Availability, Tool } from "../domain/server.js";
 import type { StubFields } from "../domain/stub.js";
 import type { Pace } from "./live-index.js";
 
-/** A tool as the catalogue holds it now. */
+/** A tool as the catalogue holds it now, also one that is withheld. */
 export interface ListedTool {
   readonly tool: Tool;
   readonly serverId: string;
   /** What its server is called; its id where it has no title. */
   readonly service: string;
   readonly availability: Availability;
-  /** All tools of its server, this one among them; never written to. */
+  /** The tools of its server, this one among them, withheld ones only where it is one itself; never written to. */
   readonly siblings: readonly Tool[];
 }
 
@@ -22,7 +22,7 @@ export interface Cut {
   readonly stale: boolean;
   /** Undefined for a tool that is not there. */
   tool(toolId: string): ListedTool | undefined;
-  /** The tools of a server, in name order; undefined for a server that is not there. */
+  /** The listed tools of a server, in name order; undefined for a server that is not there. */
   server(serverId: string): readonly Tool[] | undefined;
   servers(): readonly { readonly serverId: string; readonly names: readonly Tool[] }[];
 }

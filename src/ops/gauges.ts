@@ -51,6 +51,7 @@ export function keepGauges(deps: GaugeDeps): () => void {
 
 function look({ registry, metrics, kept: keptNow, firstIndex, onReady }: GaugeDeps): void {
   let tools = 0;
+  let withheld = 0;
   let servers = 0;
   let namespaces = 0;
   let unavailable = 0;
@@ -59,6 +60,7 @@ function look({ registry, metrics, kept: keptNow, firstIndex, onReady }: GaugeDe
     if (state.kind === "starting") continue;
     const { history } = state.kind === "growing" ? state.old : state.live;
     tools += history.toolCount;
+    withheld += history.withheldCount;
     servers += history.serverCount;
     for (const ns of history.namespaces.values()) {
       if (ns.ordered.length > 0) namespaces++;
@@ -71,6 +73,7 @@ function look({ registry, metrics, kept: keptNow, firstIndex, onReady }: GaugeDe
   for (const [state, count] of Object.entries(breakers)) metrics.breakers.set({ state }, count);
   metrics.serversUnavailable.set(unavailable);
   metrics.catalogueTools.set(tools);
+  metrics.quarantinedTools.set(withheld);
   metrics.catalogueServers.set(servers);
   metrics.catalogueNamespaces.set(namespaces);
   metrics.stale.set(registry.partitions.some((p) => p.stale) ? 1 : 0);

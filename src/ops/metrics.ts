@@ -49,6 +49,7 @@ export function createMetrics(version: string) {
     }),
 
     catalogueTools: gauge("catalogue_tools", "Tools listed in the catalogue."),
+    quarantinedTools: gauge("quarantined_tools", "Tools withheld until somebody approves their definition."),
     catalogueServers: gauge("catalogue_servers", "Servers in the catalogue."),
     catalogueNamespaces: gauge("catalogue_namespaces", "Namespaces that hold a server."),
     registers: counter("registers_total", "Register calls that passed admission, by outcome.", ["outcome"]),

@@ -19,6 +19,8 @@ const EVENT_TYPE: Readonly<Record<WatchEvent["type"], EventType>> = {
   EXPIRED: EventType.EXPIRED,
   SCHEMA_INVALIDATED: EventType.SCHEMA_INVALIDATED,
   AVAILABILITY_CHANGED: EventType.AVAILABILITY_CHANGED,
+  QUARANTINED: EventType.QUARANTINED,
+  RELEASED: EventType.RELEASED,
 };
 
 export function createWatchCodec(stubs: Pick<StubCodec, "frame">): WatchCodec {

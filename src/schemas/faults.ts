@@ -3,6 +3,7 @@ import type { StubCodec } from "../catalogue/ports.js";
 import type { Listing, UpstreamError } from "../catalogue/upstream-port.js";
 import { Fault } from "../domain/fault.js";
 import { toolId } from "../domain/ids.js";
+import { isWithheld, whyWithheld } from "../domain/quarantine.js";
 import { LIMITS } from "../domain/limits.js";
 import type { Located } from "./find.js";
 import { findByName, locate } from "./find.js";
@@ -28,6 +29,15 @@ export function loadFailed({ record, tool }: Located, error: UpstreamError, subs
     substitutes,
     cause: error,
   });
+}
+
+/** A withheld tool has no definition for agents; by its digest operators read what there is to approve. */
+export function withheld({ record, tool }: Located, substitutes: readonly string[]): Fault | undefined {
+  if (!isWithheld(tool)) return undefined;
+  const { serverId } = record.header;
+  const id = toolId(serverId, tool.name);
+  const metadata = { tool: id, server: serverId, ...(tool.digest === "" ? {} : { digest: tool.digest }) };
+  return new Fault("TOOL_QUARANTINED", `${id} is not offered: ${whyWithheld(tool)}`, { metadata, substitutes });
 }
 
 /** Of a server that is down nobody waits for an answer: whoever asks hears at once when it is tried next. */
@@ -83,5 +93,8 @@ export function substitutesOf(
 ): readonly string[] {
   const { namespace, serverId } = located.record.header;
   const ids = codec.decode(located.tool.stub).substitutes.map((s) => (s.includes("/") ? s : toolId(serverId, s)));
-  return ids.filter((id) => locate(directory, namespace, id)?.record.header.availability === "available");
+  return ids.filter((id) => {
+    const found = locate(directory, namespace, id);
+    return found?.record.header.availability === "available" && !isWithheld(found.tool);
+  });
 }

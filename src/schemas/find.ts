@@ -23,6 +23,7 @@ export interface Located {
   readonly tool: Tool;
 }
 
+/** Also a tool that is withheld. */
 export function locate(directory: Directory, namespace: string, toolId: string): Located | undefined {
   const parts = splitToolId(toolId);
   const record = parts && directory.server(namespace, parts.serverId);

@@ -10,7 +10,7 @@ import { Fault, notFound } from "../domain/fault.js";
 import { LIMITS } from "../domain/limits.js";
 import { admitBatch, cutBatch } from "./batch.js";
 import type { Definitions } from "./definitions.js";
-import { breakerOpen, disagrees, loadFailed, loadPending, substitutesOf } from "./faults.js";
+import { breakerOpen, disagrees, loadFailed, loadPending, substitutesOf, withheld } from "./faults.js";
 import type { Located } from "./find.js";
 import { findByName, locate } from "./find.js";
 import type { Lister } from "./lister.js";
@@ -76,6 +76,8 @@ export function createLoader({ definitions, directory, lister, codec, clock, onL
     if (key.kind === "tool") {
       const located = locate(directory, namespace, key.toolId);
       if (!located) throw notFound("tool", key.toolId);
+      const kept = withheld(located, substitutes(located));
+      if (kept) throw kept;
       return {
         namespace,
         located,

@@ -91,6 +91,8 @@ export function plainApi(watches: Watching[]): RegistryApi {
     lint: async () => ({ tools: [], counts: new Map(), all: 0, warned: 0, unknown: 0, position: POSITION, stale: false }),
     isolate: noServer,
     approveOverlays: noServer,
+    quarantineTool: noServer,
+    approveTool: noServer,
     withdrawOverlays: async () => ({ position: undefined, toolNames: [] }),
     overlays: async () => ({ overlays: [], position: POSITION }),
     resume: noServer,

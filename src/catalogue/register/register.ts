@@ -7,8 +7,7 @@ import { namespaceFull, type Quotas } from "../../domain/quotas.js";
 import { BREAKER_CLOSED, etagOf, type Instance, type ServerRecord, type Tool } from "../../domain/server.js";
 import type { LeaseGrant, RegisterInput, RegisterOutput, ToolOutcome } from "../api.js";
 import type { Deps } from "../deps.js";
-import { withOverlays } from "../overlays/lay.js";
-import { Shelf } from "../overlays/shelf.js";
+import { asDecided } from "../decided.js";
 import type { LeaseEffect } from "../ports.js";
 import type { Decision, WriteResult, Writes } from "../writes.js";
 import { sortedSet } from "../../domain/filter.js";
@@ -150,7 +149,7 @@ async function step(
 ): Promise<Decision<Registered>> {
   const { partition } = writes;
   const nowMs = partition.deps.clock.now();
-  const tools = await overlaid(writes, namespace, input.serverId, offer, record);
+  const tools = await asDecided(writes, namespace, input.serverId, record, offer.tools(record));
   const part = offer.header(record, nowMs);
   const candidate = nextInstance(input, known, known?.leaseId ?? "", part.setDigest, nowMs);
   const outcomes = offer.outcomes(record, tools);
@@ -177,12 +176,6 @@ async function step(
     step: { cause: "register", next: { header, tools }, leases: leaseEffects(namespace, input, instance, known) },
     value: { record: undefined, instance, tools: outcomes, pending: header.pending },
   };
-}
-
-/** What operators approved for its tools outlives a server that left and came back. */
-function overlaid(writes: Writes, namespace: string, serverId: string, offer: PreparedOffer, record: ServerRecord | undefined) {
-  const shelf = new Shelf(writes, namespace, serverId);
-  return withOverlays(record, offer.tools(record), writes.partition.deps.stubs, () => shelf.readWhole());
 }
 
 /** After a broken chain the replicas that remember it keep an isolated server isolated, though its record is gone. */
@@ -268,7 +261,7 @@ async function preview(
     position: writes.partition.live().history.head,
     setDigest: part.setDigest,
     lease: undefined,
-    tools: offer.outcomes(record, await overlaid(writes, namespace, serverId, offer, record)),
+    tools: offer.outcomes(record, await asDecided(writes, namespace, serverId, record, offer.tools(record))),
     etag: etagOf(record),
     pending: part.pending,
   };

@@ -1,6 +1,7 @@
 import { type Change, sameListed, type ToolChange } from "../../domain/change.js";
 import { type Filter, matchesAvailability, matchesServer, matchesTool } from "../../domain/filter.js";
 import { compareText } from "../../domain/ids.js";
+import { isWithheld } from "../../domain/quarantine.js";
 import type { Availability, Tool } from "../../domain/server.js";
 import type { WatchEvent } from "../api.js";
 
@@ -18,7 +19,7 @@ export function eventsOf(change: Change, filter: Filter, toolsAfter: () => reado
   if (before !== null && after !== null && before !== after) {
     // A filter on availability makes every tool of the server enter or leave; other filters hear of the server.
     if (filter.availability !== undefined) tools = withUnchanged(tools, toolsAfter());
-    else if (toolsAfter().some((t) => matchesTool(filter, t))) events.push(availabilityChanged(change.serverId, after));
+    else if (toolsAfter().some((t) => seen(filter, t, after))) events.push(availabilityChanged(change.serverId, after));
   }
   for (const tool of tools) {
     const event = toolEvent(change, tool, filter, before, after);
@@ -57,7 +58,7 @@ function toolEvent(
   if (!before && !after) return undefined;
   if (before && after && before !== after && sameListed(before, after)) return undefined;
   return {
-    type: typeOf(change, before, after),
+    type: typeOf(change, tool, before, after),
     serverId: change.serverId,
     toolName: tool.name,
     tool: after,
@@ -67,15 +68,19 @@ function toolEvent(
   };
 }
 
-/** The tool as far as the filter lets it be seen. */
+/** The tool as far as the filter lets it be seen; a withheld one never is. */
 function seen(filter: Filter, tool: Tool | undefined, availability: Availability | null): Tool | undefined {
-  if (!tool || availability === null) return undefined;
+  if (!tool || availability === null || isWithheld(tool)) return undefined;
   return matchesAvailability(filter, availability) && matchesTool(filter, tool) ? tool : undefined;
 }
 
-function typeOf(change: Change, before: Tool | undefined, after: Tool | undefined): WatchEvent["type"] {
-  if (!before) return "REGISTERED";
-  if (!after) return change.cause === "expire" ? "EXPIRED" : "DEREGISTERED";
+function typeOf(change: Change, whole: ToolChange, before: Tool | undefined, after: Tool | undefined): WatchEvent["type"] {
+  if (!before) return whole.before && isWithheld(whole.before) ? "RELEASED" : "REGISTERED";
+  if (!after) {
+    // Whatever the filter makes of it: that it is withheld is what matters to whoever has it.
+    if (whole.after && isWithheld(whole.after)) return "QUARANTINED";
+    return change.cause === "expire" ? "EXPIRED" : "DEREGISTERED";
+  }
   // A known digest that changed, or is not known any more, invalidates whatever else changed with it.
   return before.digest !== "" && before.digest !== after.digest ? "SCHEMA_INVALIDATED" : "UPDATED";
 }

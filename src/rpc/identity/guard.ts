@@ -105,6 +105,16 @@ export class GuardedApi implements Api {
     return this.api.withdrawOverlays(input, this.caller);
   }
 
+  async quarantineTool(input: Args<"quarantineTool">[0]): Promise<Awaited<Result<"quarantineTool">>> {
+    this.require("operate", nameOf(input.namespace), splitToolId(input.toolId)?.serverId, "quarantine tools of");
+    return this.api.quarantineTool(input, this.caller);
+  }
+
+  async approveTool(input: Args<"approveTool">[0]): Promise<Awaited<Result<"approveTool">>> {
+    this.require("operate", nameOf(input.namespace), splitToolId(input.toolId)?.serverId, "approve tools of");
+    return this.api.approveTool(input, this.caller);
+  }
+
   async overlays(query: Args<"overlays">[0]): Promise<Awaited<Result<"overlays">>> {
     this.require("operate", nameOf(query.namespace), undefined, "see the overlays of");
     return this.api.overlays(query);

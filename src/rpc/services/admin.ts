@@ -5,13 +5,16 @@ import { formatRevision } from "../../domain/revision.js";
 import {
   AdminService,
   ApproveOverlaysResponseSchema,
+  ApproveToolResponseSchema,
   IsolateServerResponseSchema,
   ListOverlaysResponseSchema,
+  QuarantineToolResponseSchema,
   RefreshServerResponseSchema,
   ResumeServerResponseSchema,
   WithdrawOverlaysResponseSchema,
 } from "../../gen/toolcrib/v1/admin_service_pb.js";
 import { fromOverlay, toApproveInput, toOverlaysQuery, toWithdrawInput } from "../translate/overlay.js";
+import { fromQuarantined } from "../translate/quarantine.js";
 import { fromRecord } from "../translate/server.js";
 import { type UnaryMethod, encode, method } from "./method.js";
 
@@ -52,6 +55,18 @@ const listOverlays = method(rpc.listOverlays, async (api, request) => {
   return encode(ListOverlaysResponseSchema, create(ListOverlaysResponseSchema, body));
 });
 
+const quarantineTool = method(rpc.quarantineTool, async (api, { namespace, toolId, reason }) => {
+  const { position, tool, withheld } = await api.quarantineTool({ namespace, toolId, reason });
+  const body = { tool: fromQuarantined(tool), revision: formatRevision(position), withheld };
+  return encode(QuarantineToolResponseSchema, create(QuarantineToolResponseSchema, body));
+});
+
+const approveTool = method(rpc.approveTool, async (api, { namespace, toolId, digest, anyDigest }) => {
+  const { position, released, tool, approvedDigest } = await api.approveTool({ namespace, toolId, digest, anyDigest });
+  const body = { revision: formatRevision(position), released, approvedDigest, ...(tool && { tool: fromQuarantined(tool) }) };
+  return encode(ApproveToolResponseSchema, create(ApproveToolResponseSchema, body));
+});
+
 function shown({ server, position }: ServerWrite, api: RegistryApi) {
   return { server: fromRecord(server, position, api), revision: formatRevision(position) };
 }
@@ -63,4 +78,6 @@ export const ADMIN: readonly UnaryMethod[] = [
   approveOverlays,
   withdrawOverlays,
   listOverlays,
+  quarantineTool,
+  approveTool,
 ];

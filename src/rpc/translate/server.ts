@@ -2,6 +2,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Notice, RegistryApi } from "../../catalogue/api.js";
+import { withheldOf } from "../../catalogue/quarantine/quarantine.js";
 import { DEFAULT_PROBING, type Probing, sameProbing } from "../../domain/health/probing.js";
 import { LIMITS } from "../../domain/limits.js";
 import { type Position, formatRevision } from "../../domain/revision.js";
@@ -33,6 +34,7 @@ import {
   type Condition as WireCondition,
   type Instance as WireInstance,
 } from "../../gen/toolcrib/v1/server_pb.js";
+import { fromQuarantined } from "./quarantine.js";
 import { Availability as WireAvailability } from "../../gen/toolcrib/v1/stub_pb.js";
 
 export const AVAILABILITY: Readonly<Record<Availability, WireAvailability>> = {
@@ -64,8 +66,10 @@ export function fromRecord(
   position: Position,
   live: Pick<RegistryApi, "health">,
   rejectedShown: number = LIMITS.rejectedKept,
+  quarantinedShown: number = LIMITS.rejectedKept,
 ): Server {
   const { header } = record;
+  const withheld = withheldOf(record);
   const health = live.health(header.namespace, header.serverId);
   const breaker = fromBreaker(header.breaker, health?.halfOpen ?? false);
   return create(ServerSchema, {
@@ -81,7 +85,9 @@ export function fromRecord(
     breaker: breaker.state,
     breakerDetail: breaker,
     nextProbe: health?.nextProbeMs === undefined ? undefined : timestampFromMs(health.nextProbeMs),
-    toolCount: record.tools.length,
+    toolCount: record.tools.length - withheld.length,
+    quarantinedTools: withheld.slice(0, quarantinedShown).map(fromQuarantined),
+    quarantinedCount: withheld.length,
     rejectedTools: header.rejected.slice(0, rejectedShown).map(fromRejected),
     rejectedCount: header.rejectedCount,
     setDigest: header.setDigest,
@@ -93,16 +99,18 @@ export function fromRecord(
   });
 }
 
-/** A page of servers shows at most LIMITS.rejectedKept rejected tools in all; GetServer shows those of one. */
+/** A page of servers shows at most LIMITS.rejectedKept rejected tools, and as many withheld ones, in all; GetServer shows those of one. */
 export function fromRecords(
   records: readonly ServerRecord[],
   position: Position,
   live: Pick<RegistryApi, "health">,
 ): Server[] {
-  let left: number = LIMITS.rejectedKept;
+  let rejected: number = LIMITS.rejectedKept;
+  let quarantined: number = LIMITS.rejectedKept;
   return records.map((record) => {
-    const server = fromRecord(record, position, live, left);
-    left -= server.rejectedTools.length;
+    const server = fromRecord(record, position, live, rejected, quarantined);
+    rejected -= server.rejectedTools.length;
+    quarantined -= server.quarantinedTools.length;
     return server;
   });
 }

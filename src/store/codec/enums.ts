@@ -24,6 +24,8 @@ const CAUSE = {
   isolate: 7,
   resume: 8,
   overlay: 9,
+  quarantine: 10,
+  approve: 11,
 } as const satisfies Record<Cause, number>;
 const TRANSPORT = { "streamable-http": 1, "http-sse": 2 } as const satisfies Record<Transport, number>;
 

@@ -31,6 +31,7 @@ import type { Tool as WireTool } from "../../gen/toolcrib/storage/v1/storage_pb.
 import { BreakerSchema, ChangeSchema, HeaderSchema, InstanceSchema, RecordSchema, ToolSchema } from "../../gen/toolcrib/storage/v1/storage_pb.js";
 import * as enums from "./enums.js";
 import { laidOf, wireLaid } from "./overlay.js";
+import { quarantineOf, wireQuarantine } from "./quarantine.js";
 import { stubFacts } from "./stub.js";
 
 const FORMAT = 1;
@@ -128,16 +129,30 @@ function withBeyond<D extends DescMessage>(
   return beyond ? mergeFromBinary(desc, message, beyond) : message;
 }
 
-function wireTool({ name, stub, digestDeclared, overlay, beyond }: Tool): WireTool {
-  const known: MessageInitShape<typeof ToolSchema> = { name, stub: stub as Uint8Array<ArrayBuffer>, digestDeclared };
-  return withBeyond(ToolSchema, overlay ? { ...known, overlay: wireLaid(overlay) } : known, beyond);
+function wireTool({ name, stub, digestDeclared, overlay, quarantine, beyond }: Tool): WireTool {
+  const known: MessageInitShape<typeof ToolSchema> = {
+    name,
+    stub: stub as Uint8Array<ArrayBuffer>,
+    digestDeclared,
+    ...(overlay && { overlay: wireLaid(overlay) }),
+    ...(quarantine && { quarantine: wireQuarantine({ ...quarantine, toolName: "" }) }),
+  };
+  return withBeyond(ToolSchema, known, beyond);
 }
 
 function toolOf(wire: WireTool): Tool {
   const { tags, digest } = stubFacts(wire.stub);
-  const { name, stub, digestDeclared, overlay } = wire;
-  const tool = { name, stub, tags, digest, digestDeclared, ...beyondOf(ToolSchema, wire, undefined) };
-  return overlay ? { ...tool, overlay: laidOf(overlay, name, stub) } : tool;
+  const { name, stub, digestDeclared, overlay, quarantine } = wire;
+  return {
+    name,
+    stub,
+    tags,
+    digest,
+    digestDeclared,
+    ...(overlay && { overlay: laidOf(overlay, name, stub) }),
+    ...(quarantine && { quarantine: quarantineOf(quarantine, name) }),
+    ...beyondOf(ToolSchema, wire, undefined),
+  };
 }
 
 function wireHeader(header: ServerHeader): Header {

@@ -11,6 +11,7 @@ import type { AnnotationHints as WireHints, Precondition as WirePrecondition } f
 import { AnnotationHintsSchema, StubSchema } from "../../gen/toolcrib/v1/stub_pb.js";
 import { availabilityNumber } from "./enums.js";
 import { overlayCodec } from "./overlay.js";
+import { quarantineCodec } from "./quarantine.js";
 
 /** Field numbers of `toolcrib.v1.Stub` that are read or written without decoding the rest. */
 const TAGS_FIELD = 6;
@@ -21,7 +22,7 @@ const STUBS_TAG = (1 << 3) | WireType.LengthDelimited;
 /** The availability field appended to a stub: a tag and a value, one byte each. */
 const AVAILABILITY_BYTES = 2;
 
-export const stubCodec: StubCodec = { encode, decode, frame, overlays: overlayCodec };
+export const stubCodec: StubCodec = { encode, decode, frame, overlays: overlayCodec, quarantines: quarantineCodec };
 
 function encode(stub: StubFields, digestDeclared: boolean): Tool {
   const message = create(StubSchema, {

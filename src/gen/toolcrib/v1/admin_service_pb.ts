@@ -6,7 +6,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Server } from "./server_pb.js";
+import type { QuarantinedTool, Server } from "./server_pb.js";
 import { file_toolcrib_v1_server } from "./server_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -14,7 +14,161 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolcrib/v1/admin_service.proto.
  */
 export const file_toolcrib_v1_admin_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch90b29sY3JpYi92MS9hZG1pbl9zZXJ2aWNlLnByb3RvEgt0b29sY3JpYi52MSJJChRJc29sYXRlU2VydmVyUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEQoJc2VydmVyX2lkGAIgASgJEgsKA3doeRgDIAEoCSJOChVJc29sYXRlU2VydmVyUmVzcG9uc2USIwoGc2VydmVyGAEgASgLMhMudG9vbGNyaWIudjEuU2VydmVyEhAKCHJldmlzaW9uGAIgASgJIjsKE1Jlc3VtZVNlcnZlclJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXNlcnZlcl9pZBgCIAEoCSJeChRSZXN1bWVTZXJ2ZXJSZXNwb25zZRIjCgZzZXJ2ZXIYASABKAsyEy50b29sY3JpYi52MS5TZXJ2ZXISEAoIcmV2aXNpb24YAiABKAkSDwoHcmVzdW1lZBgDIAEoCCI8ChRSZWZyZXNoU2VydmVyUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEQoJc2VydmVyX2lkGAIgASgJIm8KFVJlZnJlc2hTZXJ2ZXJSZXNwb25zZRIjCgZzZXJ2ZXIYASABKAsyEy50b29sY3JpYi52MS5TZXJ2ZXISEAoIcmV2aXNpb24YAiABKAkSDgoGbGlzdGVkGAMgASgNEg8KB2NoYW5nZWQYBCABKAgiSwoKTGFiZWxUZXh0cxIZChFicmllZl9kZXNjcmlwdGlvbhgBIAEoCRIQCghrZXl3b3JkcxgCIAMoCRIQCgh1c2Vfd2hlbhgDIAEoCSKHAQoPUHJvcG9zZWRPdmVybGF5EhEKCXRvb2xfbmFtZRgBIAEoCRImCgV0ZXh0cxgCIAEoCzIXLnRvb2xjcmliLnYxLkxhYmVsVGV4dHMSDgoGZGlnZXN0GAMgASgJEikKCG1hZGVfZm9yGAQgASgLMhcudG9vbGNyaWIudjEuTGFiZWxUZXh0cyJ9ChZBcHByb3ZlT3ZlcmxheXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIRCglzZXJ2ZXJfaWQYAiABKAkSLgoIb3ZlcmxheXMYAyADKAsyHC50b29sY3JpYi52MS5Qcm9wb3NlZE92ZXJsYXkSDQoFdHJpYWwYBCABKAgiZAoXQXBwcm92ZU92ZXJsYXlzUmVzcG9uc2USEAoIcmV2aXNpb24YASABKAkSDwoHY2hhbmdlZBgCIAEoDRImCghvdmVybGF5cxgDIAMoCzIULnRvb2xjcmliLnYxLk92ZXJsYXkiUwoXV2l0aGRyYXdPdmVybGF5c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXNlcnZlcl9pZBgCIAEoCRISCgp0b29sX25hbWVzGAMgAygJIkAKGFdpdGhkcmF3T3ZlcmxheXNSZXNwb25zZRIQCghyZXZpc2lvbhgBIAEoCRISCgp0b29sX25hbWVzGAIgAygJIjwKE0xpc3RPdmVybGF5c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhIKCnNlcnZlcl9pZHMYAiADKAkixwMKB092ZXJsYXkSDwoHdG9vbF9pZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEikKBXN0YXRlGAMgASgOMhoudG9vbGNyaWIudjEuT3ZlcmxheS5TdGF0ZRILCgN3aHkYBCABKAkSJgoFdGV4dHMYBSABKAsyFy50b29sY3JpYi52MS5MYWJlbFRleHRzEikKCG1hZGVfZm9yGAYgASgLMhcudG9vbGNyaWIudjEuTGFiZWxUZXh0cxIOCgZkaWdlc3QYByABKAkSEwoLYXBwcm92ZWRfYnkYCCABKAkSLwoLYXBwcm92ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXRyaWFsGAogASgIEisKDHdpdGhfb3ZlcmxheRgLIAEoCzIVLnRvb2xjcmliLnYxLk91dGNvbWVzEicKCHdpdGhfb3duGAwgASgLMhUudG9vbGNyaWIudjEuT3V0Y29tZXMiVAoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIPCgtTVEFURV9TSE9XThABEg8KC1NUQVRFX1RSSUFMEAISEgoOU1RBVEVfSU5BQ1RJVkUQAyIvCghPdXRjb21lcxIRCglzdWNjZXNzZXMYASABKAQSEAoIZmFpbHVyZXMYAiABKAQiUAoUTGlzdE92ZXJsYXlzUmVzcG9uc2USJgoIb3ZlcmxheXMYASADKAsyFC50b29sY3JpYi52MS5PdmVybGF5EhAKCHJldmlzaW9uGAIgASgJMqcECgxBZG1pblNlcnZpY2USVgoNSXNvbGF0ZVNlcnZlchIhLnRvb2xjcmliLnYxLklzb2xhdGVTZXJ2ZXJSZXF1ZXN0GiIudG9vbGNyaWIudjEuSXNvbGF0ZVNlcnZlclJlc3BvbnNlElMKDFJlc3VtZVNlcnZlchIgLnRvb2xjcmliLnYxLlJlc3VtZVNlcnZlclJlcXVlc3QaIS50b29sY3JpYi52MS5SZXN1bWVTZXJ2ZXJSZXNwb25zZRJWCg1SZWZyZXNoU2VydmVyEiEudG9vbGNyaWIudjEuUmVmcmVzaFNlcnZlclJlcXVlc3QaIi50b29sY3JpYi52MS5SZWZyZXNoU2VydmVyUmVzcG9uc2USXAoPQXBwcm92ZU92ZXJsYXlzEiMudG9vbGNyaWIudjEuQXBwcm92ZU92ZXJsYXlzUmVxdWVzdBokLnRvb2xjcmliLnYxLkFwcHJvdmVPdmVybGF5c1Jlc3BvbnNlEl8KEFdpdGhkcmF3T3ZlcmxheXMSJC50b29sY3JpYi52MS5XaXRoZHJhd092ZXJsYXlzUmVxdWVzdBolLnRvb2xjcmliLnYxLldpdGhkcmF3T3ZlcmxheXNSZXNwb25zZRJTCgxMaXN0T3ZlcmxheXMSIC50b29sY3JpYi52MS5MaXN0T3ZlcmxheXNSZXF1ZXN0GiEudG9vbGNyaWIudjEuTGlzdE92ZXJsYXlzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp, file_toolcrib_v1_server]);
+  fileDesc("Ch90b29sY3JpYi92MS9hZG1pbl9zZXJ2aWNlLnByb3RvEgt0b29sY3JpYi52MSJLChVRdWFyYW50aW5lVG9vbFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg8KB3Rvb2xfaWQYAiABKAkSDgoGcmVhc29uGAMgASgJImgKFlF1YXJhbnRpbmVUb29sUmVzcG9uc2USKgoEdG9vbBgBIAEoCzIcLnRvb2xjcmliLnYxLlF1YXJhbnRpbmVkVG9vbBIQCghyZXZpc2lvbhgCIAEoCRIQCgh3aXRoaGVsZBgDIAEoCCJcChJBcHByb3ZlVG9vbFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg8KB3Rvb2xfaWQYAiABKAkSDgoGZGlnZXN0GAMgASgJEhIKCmFueV9kaWdlc3QYBCABKAgifgoTQXBwcm92ZVRvb2xSZXNwb25zZRIQCghyZXZpc2lvbhgBIAEoCRIQCghyZWxlYXNlZBgCIAEoCBIqCgR0b29sGAMgASgLMhwudG9vbGNyaWIudjEuUXVhcmFudGluZWRUb29sEhcKD2FwcHJvdmVkX2RpZ2VzdBgEIAEoCSJJChRJc29sYXRlU2VydmVyUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEQoJc2VydmVyX2lkGAIgASgJEgsKA3doeRgDIAEoCSJOChVJc29sYXRlU2VydmVyUmVzcG9uc2USIwoGc2VydmVyGAEgASgLMhMudG9vbGNyaWIudjEuU2VydmVyEhAKCHJldmlzaW9uGAIgASgJIjsKE1Jlc3VtZVNlcnZlclJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXNlcnZlcl9pZBgCIAEoCSJeChRSZXN1bWVTZXJ2ZXJSZXNwb25zZRIjCgZzZXJ2ZXIYASABKAsyEy50b29sY3JpYi52MS5TZXJ2ZXISEAoIcmV2aXNpb24YAiABKAkSDwoHcmVzdW1lZBgDIAEoCCI8ChRSZWZyZXNoU2VydmVyUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEQoJc2VydmVyX2lkGAIgASgJIm8KFVJlZnJlc2hTZXJ2ZXJSZXNwb25zZRIjCgZzZXJ2ZXIYASABKAsyEy50b29sY3JpYi52MS5TZXJ2ZXISEAoIcmV2aXNpb24YAiABKAkSDgoGbGlzdGVkGAMgASgNEg8KB2NoYW5nZWQYBCABKAgiSwoKTGFiZWxUZXh0cxIZChFicmllZl9kZXNjcmlwdGlvbhgBIAEoCRIQCghrZXl3b3JkcxgCIAMoCRIQCgh1c2Vfd2hlbhgDIAEoCSKHAQoPUHJvcG9zZWRPdmVybGF5EhEKCXRvb2xfbmFtZRgBIAEoCRImCgV0ZXh0cxgCIAEoCzIXLnRvb2xjcmliLnYxLkxhYmVsVGV4dHMSDgoGZGlnZXN0GAMgASgJEikKCG1hZGVfZm9yGAQgASgLMhcudG9vbGNyaWIudjEuTGFiZWxUZXh0cyJ9ChZBcHByb3ZlT3ZlcmxheXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIRCglzZXJ2ZXJfaWQYAiABKAkSLgoIb3ZlcmxheXMYAyADKAsyHC50b29sY3JpYi52MS5Qcm9wb3NlZE92ZXJsYXkSDQoFdHJpYWwYBCABKAgiZAoXQXBwcm92ZU92ZXJsYXlzUmVzcG9uc2USEAoIcmV2aXNpb24YASABKAkSDwoHY2hhbmdlZBgCIAEoDRImCghvdmVybGF5cxgDIAMoCzIULnRvb2xjcmliLnYxLk92ZXJsYXkiUwoXV2l0aGRyYXdPdmVybGF5c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXNlcnZlcl9pZBgCIAEoCRISCgp0b29sX25hbWVzGAMgAygJIkAKGFdpdGhkcmF3T3ZlcmxheXNSZXNwb25zZRIQCghyZXZpc2lvbhgBIAEoCRISCgp0b29sX25hbWVzGAIgAygJIjwKE0xpc3RPdmVybGF5c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhIKCnNlcnZlcl9pZHMYAiADKAkixwMKB092ZXJsYXkSDwoHdG9vbF9pZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEikKBXN0YXRlGAMgASgOMhoudG9vbGNyaWIudjEuT3ZlcmxheS5TdGF0ZRILCgN3aHkYBCABKAkSJgoFdGV4dHMYBSABKAsyFy50b29sY3JpYi52MS5MYWJlbFRleHRzEikKCG1hZGVfZm9yGAYgASgLMhcudG9vbGNyaWIudjEuTGFiZWxUZXh0cxIOCgZkaWdlc3QYByABKAkSEwoLYXBwcm92ZWRfYnkYCCABKAkSLwoLYXBwcm92ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXRyaWFsGAogASgIEisKDHdpdGhfb3ZlcmxheRgLIAEoCzIVLnRvb2xjcmliLnYxLk91dGNvbWVzEicKCHdpdGhfb3duGAwgASgLMhUudG9vbGNyaWIudjEuT3V0Y29tZXMiVAoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIPCgtTVEFURV9TSE9XThABEg8KC1NUQVRFX1RSSUFMEAISEgoOU1RBVEVfSU5BQ1RJVkUQAyIvCghPdXRjb21lcxIRCglzdWNjZXNzZXMYASABKAQSEAoIZmFpbHVyZXMYAiABKAQiUAoUTGlzdE92ZXJsYXlzUmVzcG9uc2USJgoIb3ZlcmxheXMYASADKAsyFC50b29sY3JpYi52MS5PdmVybGF5EhAKCHJldmlzaW9uGAIgASgJMtQFCgxBZG1pblNlcnZpY2USVgoNSXNvbGF0ZVNlcnZlchIhLnRvb2xjcmliLnYxLklzb2xhdGVTZXJ2ZXJSZXF1ZXN0GiIudG9vbGNyaWIudjEuSXNvbGF0ZVNlcnZlclJlc3BvbnNlElMKDFJlc3VtZVNlcnZlchIgLnRvb2xjcmliLnYxLlJlc3VtZVNlcnZlclJlcXVlc3QaIS50b29sY3JpYi52MS5SZXN1bWVTZXJ2ZXJSZXNwb25zZRJWCg1SZWZyZXNoU2VydmVyEiEudG9vbGNyaWIudjEuUmVmcmVzaFNlcnZlclJlcXVlc3QaIi50b29sY3JpYi52MS5SZWZyZXNoU2VydmVyUmVzcG9uc2USXAoPQXBwcm92ZU92ZXJsYXlzEiMudG9vbGNyaWIudjEuQXBwcm92ZU92ZXJsYXlzUmVxdWVzdBokLnRvb2xjcmliLnYxLkFwcHJvdmVPdmVybGF5c1Jlc3BvbnNlEl8KEFdpdGhkcmF3T3ZlcmxheXMSJC50b29sY3JpYi52MS5XaXRoZHJhd092ZXJsYXlzUmVxdWVzdBolLnRvb2xjcmliLnYxLldpdGhkcmF3T3ZlcmxheXNSZXNwb25zZRJTCgxMaXN0T3ZlcmxheXMSIC50b29sY3JpYi52MS5MaXN0T3ZlcmxheXNSZXF1ZXN0GiEudG9vbGNyaWIudjEuTGlzdE92ZXJsYXlzUmVzcG9uc2USWQoOUXVhcmFudGluZVRvb2wSIi50b29sY3JpYi52MS5RdWFyYW50aW5lVG9vbFJlcXVlc3QaIy50b29sY3JpYi52MS5RdWFyYW50aW5lVG9vbFJlc3BvbnNlElAKC0FwcHJvdmVUb29sEh8udG9vbGNyaWIudjEuQXBwcm92ZVRvb2xSZXF1ZXN0GiAudG9vbGNyaWIudjEuQXBwcm92ZVRvb2xSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp, file_toolcrib_v1_server]);
+
+/**
+ * QuarantineToolRequest names the tool and says why.
+ *
+ * @generated from message toolcrib.v1.QuarantineToolRequest
+ */
+export type QuarantineToolRequest = Message<"toolcrib.v1.QuarantineToolRequest"> & {
+  /**
+   * Tenant.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * The tool.
+   *
+   * @generated from field: string tool_id = 2;
+   */
+  toolId: string;
+
+  /**
+   * Why, at most 600 characters; everybody who looks for the tool reads it. Required: whoever misses it needs to know.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message toolcrib.v1.QuarantineToolRequest.
+ * Use `create(QuarantineToolRequestSchema)` to create a new message.
+ */
+export const QuarantineToolRequestSchema: GenMessage<QuarantineToolRequest> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_admin_service, 0);
+
+/**
+ * QuarantineToolResponse shows the tool as it is withheld now.
+ *
+ * @generated from message toolcrib.v1.QuarantineToolResponse
+ */
+export type QuarantineToolResponse = Message<"toolcrib.v1.QuarantineToolResponse"> & {
+  /**
+   * The tool.
+   *
+   * @generated from field: toolcrib.v1.QuarantinedTool tool = 1;
+   */
+  tool?: QuarantinedTool | undefined;
+
+  /**
+   * The revision of its server's state.
+   *
+   * @generated from field: string revision = 2;
+   */
+  revision: string;
+
+  /**
+   * Whether this call withheld it: it was listed before.
+   *
+   * @generated from field: bool withheld = 3;
+   */
+  withheld: boolean;
+};
+
+/**
+ * Describes the message toolcrib.v1.QuarantineToolResponse.
+ * Use `create(QuarantineToolResponseSchema)` to create a new message.
+ */
+export const QuarantineToolResponseSchema: GenMessage<QuarantineToolResponse> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_admin_service, 1);
+
+/**
+ * ApproveToolRequest names the tool and the definition.
+ *
+ * @generated from message toolcrib.v1.ApproveToolRequest
+ */
+export type ApproveToolRequest = Message<"toolcrib.v1.ApproveToolRequest"> & {
+  /**
+   * Tenant.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * The tool.
+   *
+   * @generated from field: string tool_id = 2;
+   */
+  toolId: string;
+
+  /**
+   * The approved definition: `sha256:` and 64 hex digits; empty: the one that the tool has now.
+   *
+   * @generated from field: string digest = 3;
+   */
+  digest: string;
+
+  /**
+   * Approves whatever definition the tool has and will have: the quarantine is forgotten. Excludes digest.
+   *
+   * @generated from field: bool any_digest = 4;
+   */
+  anyDigest: boolean;
+};
+
+/**
+ * Describes the message toolcrib.v1.ApproveToolRequest.
+ * Use `create(ApproveToolRequestSchema)` to create a new message.
+ */
+export const ApproveToolRequestSchema: GenMessage<ApproveToolRequest> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_admin_service, 2);
+
+/**
+ * ApproveToolResponse shows what came of it.
+ *
+ * @generated from message toolcrib.v1.ApproveToolResponse
+ */
+export type ApproveToolResponse = Message<"toolcrib.v1.ApproveToolResponse"> & {
+  /**
+   * The revision of the server's state.
+   *
+   * @generated from field: string revision = 1;
+   */
+  revision: string;
+
+  /**
+   * Whether this call released the tool: it was withheld before, and is listed now.
+   *
+   * @generated from field: bool released = 2;
+   */
+  released: boolean;
+
+  /**
+   * The tool while it is still withheld, because its digest is another one than the approved one; absent where it is listed.
+   *
+   * @generated from field: toolcrib.v1.QuarantinedTool tool = 3;
+   */
+  tool?: QuarantinedTool | undefined;
+
+  /**
+   * The approved digest; empty where the tool is under no quarantine.
+   *
+   * @generated from field: string approved_digest = 4;
+   */
+  approvedDigest: string;
+};
+
+/**
+ * Describes the message toolcrib.v1.ApproveToolResponse.
+ * Use `create(ApproveToolResponseSchema)` to create a new message.
+ */
+export const ApproveToolResponseSchema: GenMessage<ApproveToolResponse> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_admin_service, 3);
 
 /**
  * IsolateServerRequest names the server and says why.
@@ -49,7 +203,7 @@ export type IsolateServerRequest = Message<"toolcrib.v1.IsolateServerRequest"> &
  * Use `create(IsolateServerRequestSchema)` to create a new message.
  */
 export const IsolateServerRequestSchema: GenMessage<IsolateServerRequest> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_admin_service, 0);
+  messageDesc(file_toolcrib_v1_admin_service, 4);
 
 /**
  * IsolateServerResponse shows the server as it is now.
@@ -77,7 +231,7 @@ export type IsolateServerResponse = Message<"toolcrib.v1.IsolateServerResponse">
  * Use `create(IsolateServerResponseSchema)` to create a new message.
  */
 export const IsolateServerResponseSchema: GenMessage<IsolateServerResponse> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_admin_service, 1);
+  messageDesc(file_toolcrib_v1_admin_service, 5);
 
 /**
  * ResumeServerRequest names the server.
@@ -105,7 +259,7 @@ export type ResumeServerRequest = Message<"toolcrib.v1.ResumeServerRequest"> & {
  * Use `create(ResumeServerRequestSchema)` to create a new message.
  */
 export const ResumeServerRequestSchema: GenMessage<ResumeServerRequest> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_admin_service, 2);
+  messageDesc(file_toolcrib_v1_admin_service, 6);
 
 /**
  * ResumeServerResponse shows the server as it is now.
@@ -140,7 +294,7 @@ export type ResumeServerResponse = Message<"toolcrib.v1.ResumeServerResponse"> &
  * Use `create(ResumeServerResponseSchema)` to create a new message.
  */
 export const ResumeServerResponseSchema: GenMessage<ResumeServerResponse> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_admin_service, 3);
+  messageDesc(file_toolcrib_v1_admin_service, 7);
 
 /**
  * RefreshServerRequest names the server.
@@ -168,7 +322,7 @@ export type RefreshServerRequest = Message<"toolcrib.v1.RefreshServerRequest"> &
  * Use `create(RefreshServerRequestSchema)` to create a new message.
  */
 export const RefreshServerRequestSchema: GenMessage<RefreshServerRequest> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_admin_service, 4);
+  messageDesc(file_toolcrib_v1_admin_service, 8);
 
 /**
  * RefreshServerResponse shows what the listing found.
@@ -210,7 +364,7 @@ export type RefreshServerResponse = Message<"toolcrib.v1.RefreshServerResponse">
  * Use `create(RefreshServerResponseSchema)` to create a new message.
  */
 export const RefreshServerResponseSchema: GenMessage<RefreshServerResponse> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_admin_service, 5);
+  messageDesc(file_toolcrib_v1_admin_service, 9);
 
 /**
  * LabelTexts are the parts of a label that an overlay may replace; an empty part leaves the registrant's own.
@@ -245,7 +399,7 @@ export type LabelTexts = Message<"toolcrib.v1.LabelTexts"> & {
  * Use `create(LabelTextsSchema)` to create a new message.
  */
 export const LabelTextsSchema: GenMessage<LabelTexts> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_admin_service, 6);
+  messageDesc(file_toolcrib_v1_admin_service, 10);
 
 /**
  * ProposedOverlay is other words for one tool's label.
@@ -287,7 +441,7 @@ export type ProposedOverlay = Message<"toolcrib.v1.ProposedOverlay"> & {
  * Use `create(ProposedOverlaySchema)` to create a new message.
  */
 export const ProposedOverlaySchema: GenMessage<ProposedOverlay> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_admin_service, 7);
+  messageDesc(file_toolcrib_v1_admin_service, 11);
 
 /**
  * ApproveOverlaysRequest is what an operator read and approves.
@@ -329,7 +483,7 @@ export type ApproveOverlaysRequest = Message<"toolcrib.v1.ApproveOverlaysRequest
  * Use `create(ApproveOverlaysRequestSchema)` to create a new message.
  */
 export const ApproveOverlaysRequestSchema: GenMessage<ApproveOverlaysRequest> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_admin_service, 8);
+  messageDesc(file_toolcrib_v1_admin_service, 12);
 
 /**
  * ApproveOverlaysResponse confirms.
@@ -364,7 +518,7 @@ export type ApproveOverlaysResponse = Message<"toolcrib.v1.ApproveOverlaysRespon
  * Use `create(ApproveOverlaysResponseSchema)` to create a new message.
  */
 export const ApproveOverlaysResponseSchema: GenMessage<ApproveOverlaysResponse> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_admin_service, 9);
+  messageDesc(file_toolcrib_v1_admin_service, 13);
 
 /**
  * WithdrawOverlaysRequest says which.
@@ -399,7 +553,7 @@ export type WithdrawOverlaysRequest = Message<"toolcrib.v1.WithdrawOverlaysReque
  * Use `create(WithdrawOverlaysRequestSchema)` to create a new message.
  */
 export const WithdrawOverlaysRequestSchema: GenMessage<WithdrawOverlaysRequest> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_admin_service, 10);
+  messageDesc(file_toolcrib_v1_admin_service, 14);
 
 /**
  * WithdrawOverlaysResponse confirms.
@@ -427,7 +581,7 @@ export type WithdrawOverlaysResponse = Message<"toolcrib.v1.WithdrawOverlaysResp
  * Use `create(WithdrawOverlaysResponseSchema)` to create a new message.
  */
 export const WithdrawOverlaysResponseSchema: GenMessage<WithdrawOverlaysResponse> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_admin_service, 11);
+  messageDesc(file_toolcrib_v1_admin_service, 15);
 
 /**
  * ListOverlaysRequest says of which servers.
@@ -455,7 +609,7 @@ export type ListOverlaysRequest = Message<"toolcrib.v1.ListOverlaysRequest"> & {
  * Use `create(ListOverlaysRequestSchema)` to create a new message.
  */
 export const ListOverlaysRequestSchema: GenMessage<ListOverlaysRequest> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_admin_service, 12);
+  messageDesc(file_toolcrib_v1_admin_service, 16);
 
 /**
  * Overlay is other words that an operator approved for a tool's label.
@@ -553,7 +707,7 @@ export type Overlay = Message<"toolcrib.v1.Overlay"> & {
  * Use `create(OverlaySchema)` to create a new message.
  */
 export const OverlaySchema: GenMessage<Overlay> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_admin_service, 13);
+  messageDesc(file_toolcrib_v1_admin_service, 17);
 
 /**
  * What it does now.
@@ -594,7 +748,7 @@ export enum Overlay_State {
  * Describes the enum toolcrib.v1.Overlay.State.
  */
 export const Overlay_StateSchema: GenEnum<Overlay_State> = /*@__PURE__*/
-  enumDesc(file_toolcrib_v1_admin_service, 13, 0);
+  enumDesc(file_toolcrib_v1_admin_service, 17, 0);
 
 /**
  * Outcomes counts calls that were reported.
@@ -622,7 +776,7 @@ export type Outcomes = Message<"toolcrib.v1.Outcomes"> & {
  * Use `create(OutcomesSchema)` to create a new message.
  */
 export const OutcomesSchema: GenMessage<Outcomes> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_admin_service, 14);
+  messageDesc(file_toolcrib_v1_admin_service, 18);
 
 /**
  * ListOverlaysResponse lists overlays.
@@ -650,7 +804,7 @@ export type ListOverlaysResponse = Message<"toolcrib.v1.ListOverlaysResponse"> &
  * Use `create(ListOverlaysResponseSchema)` to create a new message.
  */
 export const ListOverlaysResponseSchema: GenMessage<ListOverlaysResponse> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_admin_service, 15);
+  messageDesc(file_toolcrib_v1_admin_service, 19);
 
 /**
  * AdminService is for operators: it takes servers out, puts them back, and has them looked at now. Everything said of
@@ -733,6 +887,34 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ListOverlaysRequestSchema;
     output: typeof ListOverlaysResponseSchema;
+  },
+  /**
+   * QuarantineTool withholds a tool until ApproveTool has approved its definition: lists, watches and module maps leave it out, FindTools
+   * names it under withheld, and GetFullSchema by tool_id answers TOOL_QUARANTINED; its definition stays readable by digest, so that it can
+   * be judged. Watchers that had it hear QUARANTINED. One revision. It holds on every replica, through restarts, new registrations
+   * and listings, also after the tool or its server left and came back. GetServer lists it with reason and digest. Quarantining a tool
+   * that is withheld changes its reason; repeating the same changes nothing. Callable by operators. Errors: INVALID_REQUEST, NOT_FOUND,
+   * FORBIDDEN, QUOTA_EXCEEDED, WRITE_CONFLICT, STORE_UNAVAILABLE.
+   *
+   * @generated from rpc toolcrib.v1.AdminService.QuarantineTool
+   */
+  quarantineTool: {
+    methodKind: "unary";
+    input: typeof QuarantineToolRequestSchema;
+    output: typeof QuarantineToolResponseSchema;
+  },
+  /**
+   * ApproveTool approves one definition of a quarantined tool: the tool is released as long as its digest is that one, and withheld
+   * again when it gets another. Watchers hear RELEASED. One revision. A tool that was never quarantined stays as it is, and so does one
+   * whose definition is approved already. Callable by operators. Errors: INVALID_REQUEST, also where no digest is given and none is known
+   * yet, NOT_FOUND, FORBIDDEN, WRITE_CONFLICT, STORE_UNAVAILABLE.
+   *
+   * @generated from rpc toolcrib.v1.AdminService.ApproveTool
+   */
+  approveTool: {
+    methodKind: "unary";
+    input: typeof ApproveToolRequestSchema;
+    output: typeof ApproveToolResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_toolcrib_v1_admin_service, 0);

@@ -483,7 +483,7 @@ export enum WithheldTool_Cause {
   BUDGET = 4,
 
   /**
-   * Its definition changed, and nobody approved it yet.
+   * It is quarantined: an operator has to approve its definition.
    *
    * @generated from enum value: CAUSE_QUARANTINED = 5;
    */

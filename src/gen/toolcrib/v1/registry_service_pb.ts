@@ -2036,14 +2036,15 @@ export enum EventType {
   AVAILABILITY_CHANGED = 6,
 
   /**
-   * A tool was withheld until an operator approves it.
+   * A tool was withheld until an operator approves its definition, by QuarantineTool or because it got a definition that was not approved: it is
+   * gone from lists, and nothing cached of it is to be used.
    *
    * @generated from enum value: EVENT_TYPE_QUARANTINED = 7;
    */
   QUARANTINED = 7,
 
   /**
-   * A withheld tool was approved.
+   * A withheld tool is listed again: the definition that it has is approved.
    *
    * @generated from enum value: EVENT_TYPE_RELEASED = 8;
    */
@@ -2125,8 +2126,8 @@ export const RegistryService: GenService<{
   },
   /**
    * GetFullSchema answers one definition byte for byte as it was first seen under its digest (P10), loading it from the
-   * server when nobody asked before. Callable by readers. Errors: INVALID_REQUEST, NOT_FOUND, VIEW_UNSUPPORTED,
-   * LOAD_PENDING, LOAD_FAILED, DIGEST_MISMATCH, REVISION_NOT_REACHED, DEAD_REVISION.
+   * server when nobody asked before. A quarantined tool has none by its tool_id, only by digest. Callable by readers. Errors:
+   * INVALID_REQUEST, NOT_FOUND, TOOL_QUARANTINED, VIEW_UNSUPPORTED, LOAD_PENDING, LOAD_FAILED, DIGEST_MISMATCH, REVISION_NOT_REACHED, DEAD_REVISION.
    *
    * @generated from rpc toolcrib.v1.RegistryService.GetFullSchema
    */
@@ -2158,7 +2159,7 @@ export const RegistryService: GenService<{
     output: typeof ListServersResponseSchema;
   },
   /**
-   * GetServer answers one server with instances, conditions and rejected tools. Callable by readers. Errors: INVALID_REQUEST,
+   * GetServer answers one server with instances, conditions, rejected and quarantined tools. Callable by readers. Errors: INVALID_REQUEST,
    * NOT_FOUND, REVISION_NOT_REACHED, DEAD_REVISION, NOT_READY.
    *
    * @generated from rpc toolcrib.v1.RegistryService.GetServer

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolcrib/v1/server.proto.
  */
 export const file_toolcrib_v1_server: GenFile = /*@__PURE__*/
-  fileDesc("Chh0b29sY3JpYi92MS9zZXJ2ZXIucHJvdG8SC3Rvb2xjcmliLnYxIq8BCglDb25kaXRpb24SKAoEdHlwZRgBIAEoDjIaLnRvb2xjcmliLnYxLkNvbmRpdGlvblR5cGUSLAoGc3RhdHVzGAIgASgOMhwudG9vbGNyaWIudjEuQ29uZGl0aW9uU3RhdHVzEg4KBnJlYXNvbhgDIAEoCRIPCgdtZXNzYWdlGAQgASgJEikKBXNpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLBAgoISW5zdGFuY2USEwoLaW5zdGFuY2VfaWQYASABKAkSEAoIZW5kcG9pbnQYAiABKAkSKQoJdHJhbnNwb3J0GAMgASgOMhYudG9vbGNyaWIudjEuVHJhbnNwb3J0EhIKCnNldF9kaWdlc3QYBCABKAkSMQoNcmVnaXN0ZXJlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoJbGVhc2VfdHRsGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCmNyZWRlbnRpYWwYByABKAkSLwoMYXZhaWxhYmlsaXR5GAggASgOMhkudG9vbGNyaWIudjEuQXZhaWxhYmlsaXR5EikKBXByb2JlGAkgASgLMhoudG9vbGNyaWIudjEuUHJvYmVTZXR0aW5ncyKRAQoNUHJvYmVTZXR0aW5ncxIrCghpbnRlcnZhbBgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIqCgd0aW1lb3V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEgwKBGZhbGwYAyABKA0SDAoEcmlzZRgEIAEoDRILCgNvZmYYBSABKAgixQEKB0JyZWFrZXISKAoFc3RhdGUYASABKA4yGS50b29sY3JpYi52MS5CcmVha2VyU3RhdGUSKQoFc2luY2UYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXVudGlsGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdhdHRlbXB0GAQgASgNEhMKC2lzb2xhdGVkX2J5GAUgASgJEhQKDGlzb2xhdGVkX3doeRgGIAEoCSItCgxSZWplY3RlZFRvb2wSDAoEbmFtZRgBIAEoCRIPCgdyZWFzb25zGAIgAygJIpsFCgZTZXJ2ZXISEQoJbmFtZXNwYWNlGAEgASgJEhEKCXNlcnZlcl9pZBgCIAEoCRINCgV0aXRsZRgDIAEoCRIMCgR0YWdzGAQgAygJEicKBnNvdXJjZRgFIAEoDjIXLnRvb2xjcmliLnYxLlRvb2xTb3VyY2USKQoJcmV0ZW50aW9uGAYgASgOMhYudG9vbGNyaWIudjEuUmV0ZW50aW9uEigKCWluc3RhbmNlcxgHIAMoCzIVLnRvb2xjcmliLnYxLkluc3RhbmNlEi8KDGF2YWlsYWJpbGl0eRgIIAEoDjIZLnRvb2xjcmliLnYxLkF2YWlsYWJpbGl0eRIqCgpjb25kaXRpb25zGAkgAygLMhYudG9vbGNyaWIudjEuQ29uZGl0aW9uEioKB2JyZWFrZXIYCiABKA4yGS50b29sY3JpYi52MS5CcmVha2VyU3RhdGUSEgoKdG9vbF9jb3VudBgLIAEoDRIxCg5yZWplY3RlZF90b29scxgMIAMoCzIZLnRvb2xjcmliLnYxLlJlamVjdGVkVG9vbBIWCg5yZWplY3RlZF9jb3VudBgNIAEoDRISCgpzZXRfZGlnZXN0GA4gASgJEhAKCHJldmlzaW9uGA8gASgJEgwKBGV0YWcYECABKAkSGAoQcHJvdG9jb2xfdmVyc2lvbhgRIAEoCRItCglsaXN0ZWRfYXQYEiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBW93bmVyGBMgASgJEiwKDmJyZWFrZXJfZGV0YWlsGBQgASgLMhQudG9vbGNyaWIudjEuQnJlYWtlchIuCgpuZXh0X3Byb2JlGBUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCpdCglUcmFuc3BvcnQSGQoVVFJBTlNQT1JUX1VOU1BFQ0lGSUVEEAASHQoZVFJBTlNQT1JUX1NUUkVBTUFCTEVfSFRUUBABEhYKElRSQU5TUE9SVF9IVFRQX1NTRRACKmEKClRvb2xTb3VyY2USGwoXVE9PTF9TT1VSQ0VfVU5TUEVDSUZJRUQQABIYChRUT09MX1NPVVJDRV9ERUNMQVJFRBABEhwKGFRPT0xfU09VUkNFX0lOVFJPU1BFQ1RFRBACKlQKCVJldGVudGlvbhIZChVSRVRFTlRJT05fVU5TUEVDSUZJRUQQABIUChBSRVRFTlRJT05fTEVBU0VEEAESFgoSUkVURU5USU9OX1NUQU5ESU5HEAIq3QEKDUNvbmRpdGlvblR5cGUSHgoaQ09ORElUSU9OX1RZUEVfVU5TUEVDSUZJRUQQABIcChhDT05ESVRJT05fVFlQRV9SRUFDSEFCTEUQARIZChVDT05ESVRJT05fVFlQRV9MSVNURUQQAhIgChxDT05ESVRJT05fVFlQRV9BVVRIX1JFUVVJUkVEEAMSFwoTQ09ORElUSU9OX1RZUEVfU0xPVxAEEhsKF0NPTkRJVElPTl9UWVBFX0ZMQVBQSU5HEAUSGwoXQ09ORElUSU9OX1RZUEVfRFJBSU5JTkcQBiqIAQoPQ29uZGl0aW9uU3RhdHVzEiAKHENPTkRJVElPTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIZChVDT05ESVRJT05fU1RBVFVTX1RSVUUQARIaChZDT05ESVRJT05fU1RBVFVTX0ZBTFNFEAISHAoYQ09ORElUSU9OX1NUQVRVU19VTktOT1dOEAMqmAEKDEJyZWFrZXJTdGF0ZRIdChlCUkVBS0VSX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUQlJFQUtFUl9TVEFURV9DTE9TRUQQARIWChJCUkVBS0VSX1NUQVRFX09QRU4QAhIbChdCUkVBS0VSX1NUQVRFX0hBTEZfT1BFThADEhoKFkJSRUFLRVJfU1RBVEVfSVNPTEFURUQQBGIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolcrib_v1_stub]);
+  fileDesc("Chh0b29sY3JpYi92MS9zZXJ2ZXIucHJvdG8SC3Rvb2xjcmliLnYxIq8BCglDb25kaXRpb24SKAoEdHlwZRgBIAEoDjIaLnRvb2xjcmliLnYxLkNvbmRpdGlvblR5cGUSLAoGc3RhdHVzGAIgASgOMhwudG9vbGNyaWIudjEuQ29uZGl0aW9uU3RhdHVzEg4KBnJlYXNvbhgDIAEoCRIPCgdtZXNzYWdlGAQgASgJEikKBXNpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLBAgoISW5zdGFuY2USEwoLaW5zdGFuY2VfaWQYASABKAkSEAoIZW5kcG9pbnQYAiABKAkSKQoJdHJhbnNwb3J0GAMgASgOMhYudG9vbGNyaWIudjEuVHJhbnNwb3J0EhIKCnNldF9kaWdlc3QYBCABKAkSMQoNcmVnaXN0ZXJlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoJbGVhc2VfdHRsGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCmNyZWRlbnRpYWwYByABKAkSLwoMYXZhaWxhYmlsaXR5GAggASgOMhkudG9vbGNyaWIudjEuQXZhaWxhYmlsaXR5EikKBXByb2JlGAkgASgLMhoudG9vbGNyaWIudjEuUHJvYmVTZXR0aW5ncyKRAQoNUHJvYmVTZXR0aW5ncxIrCghpbnRlcnZhbBgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIqCgd0aW1lb3V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEgwKBGZhbGwYAyABKA0SDAoEcmlzZRgEIAEoDRILCgNvZmYYBSABKAgixQEKB0JyZWFrZXISKAoFc3RhdGUYASABKA4yGS50b29sY3JpYi52MS5CcmVha2VyU3RhdGUSKQoFc2luY2UYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXVudGlsGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdhdHRlbXB0GAQgASgNEhMKC2lzb2xhdGVkX2J5GAUgASgJEhQKDGlzb2xhdGVkX3doeRgGIAEoCSItCgxSZWplY3RlZFRvb2wSDAoEbmFtZRgBIAEoCRIPCgdyZWFzb25zGAIgAygJIp4BCg9RdWFyYW50aW5lZFRvb2wSDwoHdG9vbF9pZBgBIAEoCRIOCgZyZWFzb24YAiABKAkSDgoGZGlnZXN0GAMgASgJEhcKD2FwcHJvdmVkX2RpZ2VzdBgEIAEoCRIWCg5xdWFyYW50aW5lZF9ieRgFIAEoCRIpCgVzaW5jZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi7wUKBlNlcnZlchIRCgluYW1lc3BhY2UYASABKAkSEQoJc2VydmVyX2lkGAIgASgJEg0KBXRpdGxlGAMgASgJEgwKBHRhZ3MYBCADKAkSJwoGc291cmNlGAUgASgOMhcudG9vbGNyaWIudjEuVG9vbFNvdXJjZRIpCglyZXRlbnRpb24YBiABKA4yFi50b29sY3JpYi52MS5SZXRlbnRpb24SKAoJaW5zdGFuY2VzGAcgAygLMhUudG9vbGNyaWIudjEuSW5zdGFuY2USLwoMYXZhaWxhYmlsaXR5GAggASgOMhkudG9vbGNyaWIudjEuQXZhaWxhYmlsaXR5EioKCmNvbmRpdGlvbnMYCSADKAsyFi50b29sY3JpYi52MS5Db25kaXRpb24SKgoHYnJlYWtlchgKIAEoDjIZLnRvb2xjcmliLnYxLkJyZWFrZXJTdGF0ZRISCgp0b29sX2NvdW50GAsgASgNEjEKDnJlamVjdGVkX3Rvb2xzGAwgAygLMhkudG9vbGNyaWIudjEuUmVqZWN0ZWRUb29sEhYKDnJlamVjdGVkX2NvdW50GA0gASgNEhIKCnNldF9kaWdlc3QYDiABKAkSEAoIcmV2aXNpb24YDyABKAkSDAoEZXRhZxgQIAEoCRIYChBwcm90b2NvbF92ZXJzaW9uGBEgASgJEi0KCWxpc3RlZF9hdBgSIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFb3duZXIYEyABKAkSLAoOYnJlYWtlcl9kZXRhaWwYFCABKAsyFC50b29sY3JpYi52MS5CcmVha2VyEi4KCm5leHRfcHJvYmUYFSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjcKEXF1YXJhbnRpbmVkX3Rvb2xzGBYgAygLMhwudG9vbGNyaWIudjEuUXVhcmFudGluZWRUb29sEhkKEXF1YXJhbnRpbmVkX2NvdW50GBcgASgNKl0KCVRyYW5zcG9ydBIZChVUUkFOU1BPUlRfVU5TUEVDSUZJRUQQABIdChlUUkFOU1BPUlRfU1RSRUFNQUJMRV9IVFRQEAESFgoSVFJBTlNQT1JUX0hUVFBfU1NFEAIqYQoKVG9vbFNvdXJjZRIbChdUT09MX1NPVVJDRV9VTlNQRUNJRklFRBAAEhgKFFRPT0xfU09VUkNFX0RFQ0xBUkVEEAESHAoYVE9PTF9TT1VSQ0VfSU5UUk9TUEVDVEVEEAIqVAoJUmV0ZW50aW9uEhkKFVJFVEVOVElPTl9VTlNQRUNJRklFRBAAEhQKEFJFVEVOVElPTl9MRUFTRUQQARIWChJSRVRFTlRJT05fU1RBTkRJTkcQAirdAQoNQ29uZGl0aW9uVHlwZRIeChpDT05ESVRJT05fVFlQRV9VTlNQRUNJRklFRBAAEhwKGENPTkRJVElPTl9UWVBFX1JFQUNIQUJMRRABEhkKFUNPTkRJVElPTl9UWVBFX0xJU1RFRBACEiAKHENPTkRJVElPTl9UWVBFX0FVVEhfUkVRVUlSRUQQAxIXChNDT05ESVRJT05fVFlQRV9TTE9XEAQSGwoXQ09ORElUSU9OX1RZUEVfRkxBUFBJTkcQBRIbChdDT05ESVRJT05fVFlQRV9EUkFJTklORxAGKogBCg9Db25kaXRpb25TdGF0dXMSIAocQ09ORElUSU9OX1NUQVRVU19VTlNQRUNJRklFRBAAEhkKFUNPTkRJVElPTl9TVEFUVVNfVFJVRRABEhoKFkNPTkRJVElPTl9TVEFUVVNfRkFMU0UQAhIcChhDT05ESVRJT05fU1RBVFVTX1VOS05PV04QAyqYAQoMQnJlYWtlclN0YXRlEh0KGUJSRUFLRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIYChRCUkVBS0VSX1NUQVRFX0NMT1NFRBABEhYKEkJSRUFLRVJfU1RBVEVfT1BFThACEhsKF0JSRUFLRVJfU1RBVEVfSEFMRl9PUEVOEAMSGgoWQlJFQUtFUl9TVEFURV9JU09MQVRFRBAEYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolcrib_v1_stub]);
 
 /**
  * Condition is one aspect of a server's health.
@@ -276,6 +276,62 @@ export const RejectedToolSchema: GenMessage<RejectedTool> = /*@__PURE__*/
   messageDesc(file_toolcrib_v1_server, 4);
 
 /**
+ * QuarantinedTool is a good tool that is withheld until an operator approves its definition.
+ *
+ * @generated from message toolcrib.v1.QuarantinedTool
+ */
+export type QuarantinedTool = Message<"toolcrib.v1.QuarantinedTool"> & {
+  /**
+   * The tool.
+   *
+   * @generated from field: string tool_id = 1;
+   */
+  toolId: string;
+
+  /**
+   * Why, in the operator's words.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * Its digest now; empty while its definition is not known.
+   *
+   * @generated from field: string digest = 3;
+   */
+  digest: string;
+
+  /**
+   * The definition that was approved, where that is another one.
+   *
+   * @generated from field: string approved_digest = 4;
+   */
+  approvedDigest: string;
+
+  /**
+   * The principal that quarantined it.
+   *
+   * @generated from field: string quarantined_by = 5;
+   */
+  quarantinedBy: string;
+
+  /**
+   * When.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 6;
+   */
+  since?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message toolcrib.v1.QuarantinedTool.
+ * Use `create(QuarantinedToolSchema)` to create a new message.
+ */
+export const QuarantinedToolSchema: GenMessage<QuarantinedTool> = /*@__PURE__*/
+  messageDesc(file_toolcrib_v1_server, 5);
+
+/**
  * Server is an MCP server as the registry knows it.
  *
  * @generated from message toolcrib.v1.Server
@@ -427,6 +483,20 @@ export type Server = Message<"toolcrib.v1.Server"> & {
    * @generated from field: google.protobuf.Timestamp next_probe = 21;
    */
   nextProbe?: Timestamp | undefined;
+
+  /**
+   * Tools that are withheld, at most 100 in an answer, in tool_id order; `tool_count` leaves them out.
+   *
+   * @generated from field: repeated toolcrib.v1.QuarantinedTool quarantined_tools = 22;
+   */
+  quarantinedTools: QuarantinedTool[];
+
+  /**
+   * Number of all withheld tools.
+   *
+   * @generated from field: uint32 quarantined_count = 23;
+   */
+  quarantinedCount: number;
 };
 
 /**
@@ -434,7 +504,7 @@ export type Server = Message<"toolcrib.v1.Server"> & {
  * Use `create(ServerSchema)` to create a new message.
  */
 export const ServerSchema: GenMessage<Server> = /*@__PURE__*/
-  messageDesc(file_toolcrib_v1_server, 5);
+  messageDesc(file_toolcrib_v1_server, 6);
 
 /**
  * Transport is how an instance is spoken to.

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolcrib/storage/v1/storage.proto.
  */
 export const file_toolcrib_storage_v1_storage: GenFile = /*@__PURE__*/
-  fileDesc("CiF0b29sY3JpYi9zdG9yYWdlL3YxL3N0b3JhZ2UucHJvdG8SE3Rvb2xjcmliLnN0b3JhZ2UudjEiagoEVG9vbBIMCgRuYW1lGAEgASgJEgwKBHN0dWIYAiABKAwSFwoPZGlnZXN0X2RlY2xhcmVkGAMgASgIEi0KB292ZXJsYXkYBCABKAsyHC50b29sY3JpYi5zdG9yYWdlLnYxLk92ZXJsYXkixgEKB092ZXJsYXkSEQoJdG9vbF9uYW1lGAEgASgJEi4KBXRleHRzGAIgASgLMh8udG9vbGNyaWIuc3RvcmFnZS52MS5MYWJlbFRleHRzEjEKCG1hZGVfZm9yGAMgASgLMh8udG9vbGNyaWIuc3RvcmFnZS52MS5MYWJlbFRleHRzEg4KBmRpZ2VzdBgEIAEoCRINCgV0cmlhbBgFIAEoCBIKCgJieRgGIAEoCRINCgVhdF9tcxgHIAEoAxILCgNvd24YCCABKAwiSwoKTGFiZWxUZXh0cxIZChFicmllZl9kZXNjcmlwdGlvbhgBIAEoCRIQCghrZXl3b3JkcxgCIAMoCRIQCgh1c2Vfd2hlbhgDIAEoCSJOCgxPdmVybGF5U2hlbGYSDgoGZm9ybWF0GAEgASgNEi4KCG92ZXJsYXlzGAIgAygLMhwudG9vbGNyaWIuc3RvcmFnZS52MS5PdmVybGF5IlgKD092ZXJsYXlPdXRjb21lcxIOCgZmb3JtYXQYASABKA0SNQoIb3V0Y29tZXMYAiADKAsyIy50b29sY3JpYi5zdG9yYWdlLnYxLk92ZXJsYXlPdXRjb21lIpYBCg5PdmVybGF5T3V0Y29tZRIRCgl0b29sX25hbWUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRIZChFvdmVybGF5X3N1Y2Nlc3NlcxgDIAEoBBIYChBvdmVybGF5X2ZhaWx1cmVzGAQgASgEEhUKDW93bl9zdWNjZXNzZXMYBSABKAQSFAoMb3duX2ZhaWx1cmVzGAYgASgEIr4CCghJbnN0YW5jZRITCgtpbnN0YW5jZV9pZBgBIAEoCRIQCghsZWFzZV9pZBgCIAEoCRIQCghlbmRwb2ludBgDIAEoCRIRCgl0cmFuc3BvcnQYBCABKAUSEgoKc2V0X2RpZ2VzdBgFIAEoCRIOCgZ0dGxfbXMYBiABKAMSGAoQcmVnaXN0ZXJlZF9hdF9tcxgHIAEoAxIQCghyZXZpc2lvbhgIIAEoBBISCgpyZXF1ZXN0X2lkGAkgASgJEhIKCmludHJvc3BlY3QYCiABKAgSEgoKY3JlZGVudGlhbBgLIAEoCRIVCg1zaGFyZV9wcml2YXRlGAwgASgIEhQKDGF2YWlsYWJpbGl0eRgNIAEoBRItCgdwcm9iaW5nGA4gASgLMhwudG9vbGNyaWIuc3RvcmFnZS52MS5Qcm9iaW5nIlsKB1Byb2JpbmcSEwoLaW50ZXJ2YWxfbXMYASABKA0SEgoKdGltZW91dF9tcxgCIAEoDRIMCgRmYWxsGAMgASgNEgwKBHJpc2UYBCABKA0SCwoDb2ZmGAUgASgIImYKB0JyZWFrZXISDQoFc3RhdGUYASABKAUSEAoIc2luY2VfbXMYAiABKAMSEAoIdW50aWxfbXMYAyABKAMSDwoHYXR0ZW1wdBgEIAEoDRIKCgJieRgFIAEoCRILCgN3aHkYBiABKAkiKQoIUmVqZWN0ZWQSDAoEbmFtZRgBIAEoCRIPCgdyZWFzb25zGAIgAygJIlwKCUNvbmRpdGlvbhIMCgR0eXBlGAEgASgFEg4KBnN0YXR1cxgCIAEoBRIOCgZyZWFzb24YAyABKAkSDwoHbWVzc2FnZRgEIAEoCRIQCghzaW5jZV9tcxgFIAEoAyLGAwoGSGVhZGVyEhEKCW5hbWVzcGFjZRgBIAEoCRIRCglzZXJ2ZXJfaWQYAiABKAkSDQoFdGl0bGUYAyABKAkSDAoEdGFncxgEIAMoCRIOCgZzb3VyY2UYBSABKAUSEQoJcmV0ZW50aW9uGAYgASgFEjAKCWluc3RhbmNlcxgHIAMoCzIdLnRvb2xjcmliLnN0b3JhZ2UudjEuSW5zdGFuY2USFAoMYXZhaWxhYmlsaXR5GAggASgFEjIKCmNvbmRpdGlvbnMYCSADKAsyHi50b29sY3JpYi5zdG9yYWdlLnYxLkNvbmRpdGlvbhIvCghyZWplY3RlZBgKIAMoCzIdLnRvb2xjcmliLnN0b3JhZ2UudjEuUmVqZWN0ZWQSFgoOcmVqZWN0ZWRfY291bnQYCyABKA0SEgoKc2V0X2RpZ2VzdBgMIAEoCRIYChBwcm90b2NvbF92ZXJzaW9uGA0gASgJEhQKDGxpc3RlZF9hdF9tcxgOIAEoAxIPCgdwZW5kaW5nGA8gASgIEg0KBW93bmVyGBAgASgJEi0KB2JyZWFrZXIYESABKAsyHC50b29sY3JpYi5zdG9yYWdlLnYxLkJyZWFrZXIibwoGUmVjb3JkEg4KBmZvcm1hdBgBIAEoDRIrCgZoZWFkZXIYAiABKAsyGy50b29sY3JpYi5zdG9yYWdlLnYxLkhlYWRlchIoCgV0b29scxgDIAMoCzIZLnRvb2xjcmliLnN0b3JhZ2UudjEuVG9vbCJvCgpUb29sQ2hhbmdlEgwKBG5hbWUYASABKAkSKQoGYmVmb3JlGAIgASgLMhkudG9vbGNyaWIuc3RvcmFnZS52MS5Ub29sEigKBWFmdGVyGAMgASgLMhkudG9vbGNyaWIuc3RvcmFnZS52MS5Ub29sIscBCgZDaGFuZ2USDgoGZm9ybWF0GAEgASgNEisKBmhlYWRlchgCIAEoCzIbLnRvb2xjcmliLnN0b3JhZ2UudjEuSGVhZGVyEhEKCW5hbWVzcGFjZRgDIAEoCRIRCglzZXJ2ZXJfaWQYBCABKAkSDQoFY2F1c2UYBSABKAUSLgoFdG9vbHMYBiADKAsyHy50b29sY3JpYi5zdG9yYWdlLnYxLlRvb2xDaGFuZ2USGwoTYXZhaWxhYmlsaXR5X2JlZm9yZRgHIAEoBWIGcHJvdG8z");
+  fileDesc("CiF0b29sY3JpYi9zdG9yYWdlL3YxL3N0b3JhZ2UucHJvdG8SE3Rvb2xjcmliLnN0b3JhZ2UudjEinwEKBFRvb2wSDAoEbmFtZRgBIAEoCRIMCgRzdHViGAIgASgMEhcKD2RpZ2VzdF9kZWNsYXJlZBgDIAEoCBItCgdvdmVybGF5GAQgASgLMhwudG9vbGNyaWIuc3RvcmFnZS52MS5PdmVybGF5EjMKCnF1YXJhbnRpbmUYBSABKAsyHy50b29sY3JpYi5zdG9yYWdlLnYxLlF1YXJhbnRpbmUiYwoKUXVhcmFudGluZRIRCgl0b29sX25hbWUYASABKAkSDgoGcmVhc29uGAIgASgJEgoKAmJ5GAMgASgJEg0KBWF0X21zGAQgASgDEhcKD2FwcHJvdmVkX2RpZ2VzdBgFIAEoCSJXCg9RdWFyYW50aW5lU2hlbGYSDgoGZm9ybWF0GAEgASgNEjQKC3F1YXJhbnRpbmVzGAIgAygLMh8udG9vbGNyaWIuc3RvcmFnZS52MS5RdWFyYW50aW5lIsYBCgdPdmVybGF5EhEKCXRvb2xfbmFtZRgBIAEoCRIuCgV0ZXh0cxgCIAEoCzIfLnRvb2xjcmliLnN0b3JhZ2UudjEuTGFiZWxUZXh0cxIxCghtYWRlX2ZvchgDIAEoCzIfLnRvb2xjcmliLnN0b3JhZ2UudjEuTGFiZWxUZXh0cxIOCgZkaWdlc3QYBCABKAkSDQoFdHJpYWwYBSABKAgSCgoCYnkYBiABKAkSDQoFYXRfbXMYByABKAMSCwoDb3duGAggASgMIksKCkxhYmVsVGV4dHMSGQoRYnJpZWZfZGVzY3JpcHRpb24YASABKAkSEAoIa2V5d29yZHMYAiADKAkSEAoIdXNlX3doZW4YAyABKAkiTgoMT3ZlcmxheVNoZWxmEg4KBmZvcm1hdBgBIAEoDRIuCghvdmVybGF5cxgCIAMoCzIcLnRvb2xjcmliLnN0b3JhZ2UudjEuT3ZlcmxheSJYCg9PdmVybGF5T3V0Y29tZXMSDgoGZm9ybWF0GAEgASgNEjUKCG91dGNvbWVzGAIgAygLMiMudG9vbGNyaWIuc3RvcmFnZS52MS5PdmVybGF5T3V0Y29tZSKWAQoOT3ZlcmxheU91dGNvbWUSEQoJdG9vbF9uYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAkSGQoRb3ZlcmxheV9zdWNjZXNzZXMYAyABKAQSGAoQb3ZlcmxheV9mYWlsdXJlcxgEIAEoBBIVCg1vd25fc3VjY2Vzc2VzGAUgASgEEhQKDG93bl9mYWlsdXJlcxgGIAEoBCK+AgoISW5zdGFuY2USEwoLaW5zdGFuY2VfaWQYASABKAkSEAoIbGVhc2VfaWQYAiABKAkSEAoIZW5kcG9pbnQYAyABKAkSEQoJdHJhbnNwb3J0GAQgASgFEhIKCnNldF9kaWdlc3QYBSABKAkSDgoGdHRsX21zGAYgASgDEhgKEHJlZ2lzdGVyZWRfYXRfbXMYByABKAMSEAoIcmV2aXNpb24YCCABKAQSEgoKcmVxdWVzdF9pZBgJIAEoCRISCgppbnRyb3NwZWN0GAogASgIEhIKCmNyZWRlbnRpYWwYCyABKAkSFQoNc2hhcmVfcHJpdmF0ZRgMIAEoCBIUCgxhdmFpbGFiaWxpdHkYDSABKAUSLQoHcHJvYmluZxgOIAEoCzIcLnRvb2xjcmliLnN0b3JhZ2UudjEuUHJvYmluZyJbCgdQcm9iaW5nEhMKC2ludGVydmFsX21zGAEgASgNEhIKCnRpbWVvdXRfbXMYAiABKA0SDAoEZmFsbBgDIAEoDRIMCgRyaXNlGAQgASgNEgsKA29mZhgFIAEoCCJmCgdCcmVha2VyEg0KBXN0YXRlGAEgASgFEhAKCHNpbmNlX21zGAIgASgDEhAKCHVudGlsX21zGAMgASgDEg8KB2F0dGVtcHQYBCABKA0SCgoCYnkYBSABKAkSCwoDd2h5GAYgASgJIikKCFJlamVjdGVkEgwKBG5hbWUYASABKAkSDwoHcmVhc29ucxgCIAMoCSJcCglDb25kaXRpb24SDAoEdHlwZRgBIAEoBRIOCgZzdGF0dXMYAiABKAUSDgoGcmVhc29uGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSEAoIc2luY2VfbXMYBSABKAMixgMKBkhlYWRlchIRCgluYW1lc3BhY2UYASABKAkSEQoJc2VydmVyX2lkGAIgASgJEg0KBXRpdGxlGAMgASgJEgwKBHRhZ3MYBCADKAkSDgoGc291cmNlGAUgASgFEhEKCXJldGVudGlvbhgGIAEoBRIwCglpbnN0YW5jZXMYByADKAsyHS50b29sY3JpYi5zdG9yYWdlLnYxLkluc3RhbmNlEhQKDGF2YWlsYWJpbGl0eRgIIAEoBRIyCgpjb25kaXRpb25zGAkgAygLMh4udG9vbGNyaWIuc3RvcmFnZS52MS5Db25kaXRpb24SLwoIcmVqZWN0ZWQYCiADKAsyHS50b29sY3JpYi5zdG9yYWdlLnYxLlJlamVjdGVkEhYKDnJlamVjdGVkX2NvdW50GAsgASgNEhIKCnNldF9kaWdlc3QYDCABKAkSGAoQcHJvdG9jb2xfdmVyc2lvbhgNIAEoCRIUCgxsaXN0ZWRfYXRfbXMYDiABKAMSDwoHcGVuZGluZxgPIAEoCBINCgVvd25lchgQIAEoCRItCgdicmVha2VyGBEgASgLMhwudG9vbGNyaWIuc3RvcmFnZS52MS5CcmVha2VyIm8KBlJlY29yZBIOCgZmb3JtYXQYASABKA0SKwoGaGVhZGVyGAIgASgLMhsudG9vbGNyaWIuc3RvcmFnZS52MS5IZWFkZXISKAoFdG9vbHMYAyADKAsyGS50b29sY3JpYi5zdG9yYWdlLnYxLlRvb2wibwoKVG9vbENoYW5nZRIMCgRuYW1lGAEgASgJEikKBmJlZm9yZRgCIAEoCzIZLnRvb2xjcmliLnN0b3JhZ2UudjEuVG9vbBIoCgVhZnRlchgDIAEoCzIZLnRvb2xjcmliLnN0b3JhZ2UudjEuVG9vbCLHAQoGQ2hhbmdlEg4KBmZvcm1hdBgBIAEoDRIrCgZoZWFkZXIYAiABKAsyGy50b29sY3JpYi5zdG9yYWdlLnYxLkhlYWRlchIRCgluYW1lc3BhY2UYAyABKAkSEQoJc2VydmVyX2lkGAQgASgJEg0KBWNhdXNlGAUgASgFEi4KBXRvb2xzGAYgAygLMh8udG9vbGNyaWIuc3RvcmFnZS52MS5Ub29sQ2hhbmdlEhsKE2F2YWlsYWJpbGl0eV9iZWZvcmUYByABKAViBnByb3RvMw");
 
 /**
  * Tool is one listed tool of a record.
@@ -47,6 +47,13 @@ export type Tool = Message<"toolcrib.storage.v1.Tool"> & {
    * @generated from field: toolcrib.storage.v1.Overlay overlay = 4;
    */
   overlay?: Overlay | undefined;
+
+  /**
+   * The quarantine that an operator put it under; absent: none.
+   *
+   * @generated from field: toolcrib.storage.v1.Quarantine quarantine = 5;
+   */
+  quarantine?: Quarantine | undefined;
 };
 
 /**
@@ -55,6 +62,83 @@ export type Tool = Message<"toolcrib.storage.v1.Tool"> & {
  */
 export const ToolSchema: GenMessage<Tool> = /*@__PURE__*/
   messageDesc(file_toolcrib_storage_v1_storage, 0);
+
+/**
+ * Quarantine withholds a tool unless its digest is the approved one.
+ *
+ * @generated from message toolcrib.storage.v1.Quarantine
+ */
+export type Quarantine = Message<"toolcrib.storage.v1.Quarantine"> & {
+  /**
+   * The tool's name; empty inside of a Tool.
+   *
+   * @generated from field: string tool_name = 1;
+   */
+  toolName: string;
+
+  /**
+   * Why.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * The principal that quarantined it.
+   *
+   * @generated from field: string by = 3;
+   */
+  by: string;
+
+  /**
+   * ms since the epoch.
+   *
+   * @generated from field: int64 at_ms = 4;
+   */
+  atMs: bigint;
+
+  /**
+   * The approved digest; empty: none.
+   *
+   * @generated from field: string approved_digest = 5;
+   */
+  approvedDigest: string;
+};
+
+/**
+ * Describes the message toolcrib.storage.v1.Quarantine.
+ * Use `create(QuarantineSchema)` to create a new message.
+ */
+export const QuarantineSchema: GenMessage<Quarantine> = /*@__PURE__*/
+  messageDesc(file_toolcrib_storage_v1_storage, 1);
+
+/**
+ * QuarantineShelf is a note: the quarantines of one server's tools, whether the tools are there or not, and whether it is registered or not.
+ *
+ * @generated from message toolcrib.storage.v1.QuarantineShelf
+ */
+export type QuarantineShelf = Message<"toolcrib.storage.v1.QuarantineShelf"> & {
+  /**
+   * Format version, 1.
+   *
+   * @generated from field: uint32 format = 1;
+   */
+  format: number;
+
+  /**
+   * In name order.
+   *
+   * @generated from field: repeated toolcrib.storage.v1.Quarantine quarantines = 2;
+   */
+  quarantines: Quarantine[];
+};
+
+/**
+ * Describes the message toolcrib.storage.v1.QuarantineShelf.
+ * Use `create(QuarantineShelfSchema)` to create a new message.
+ */
+export const QuarantineShelfSchema: GenMessage<QuarantineShelf> = /*@__PURE__*/
+  messageDesc(file_toolcrib_storage_v1_storage, 2);
 
 /**
  * Overlay is other words for a tool's label, with the definition and the label that they were made for.
@@ -124,7 +208,7 @@ export type Overlay = Message<"toolcrib.storage.v1.Overlay"> & {
  * Use `create(OverlaySchema)` to create a new message.
  */
 export const OverlaySchema: GenMessage<Overlay> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 1);
+  messageDesc(file_toolcrib_storage_v1_storage, 3);
 
 /**
  * LabelTexts are the parts of a label that an overlay may replace.
@@ -159,7 +243,7 @@ export type LabelTexts = Message<"toolcrib.storage.v1.LabelTexts"> & {
  * Use `create(LabelTextsSchema)` to create a new message.
  */
 export const LabelTextsSchema: GenMessage<LabelTexts> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 2);
+  messageDesc(file_toolcrib_storage_v1_storage, 4);
 
 /**
  * OverlayShelf is a note: the overlays of one server, whether they fit its tools now or not, and whether it is registered or not.
@@ -187,7 +271,7 @@ export type OverlayShelf = Message<"toolcrib.storage.v1.OverlayShelf"> & {
  * Use `create(OverlayShelfSchema)` to create a new message.
  */
 export const OverlayShelfSchema: GenMessage<OverlayShelf> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 3);
+  messageDesc(file_toolcrib_storage_v1_storage, 5);
 
 /**
  * OverlayOutcomes is a note: what came of calls, for each overlay of one server.
@@ -215,7 +299,7 @@ export type OverlayOutcomes = Message<"toolcrib.storage.v1.OverlayOutcomes"> & {
  * Use `create(OverlayOutcomesSchema)` to create a new message.
  */
 export const OverlayOutcomesSchema: GenMessage<OverlayOutcomes> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 4);
+  messageDesc(file_toolcrib_storage_v1_storage, 6);
 
 /**
  * OverlayOutcome counts the calls to one tool since a version of its overlay was approved.
@@ -271,7 +355,7 @@ export type OverlayOutcome = Message<"toolcrib.storage.v1.OverlayOutcome"> & {
  * Use `create(OverlayOutcomeSchema)` to create a new message.
  */
 export const OverlayOutcomeSchema: GenMessage<OverlayOutcome> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 5);
+  messageDesc(file_toolcrib_storage_v1_storage, 7);
 
 /**
  * Instance is one process of a server.
@@ -383,7 +467,7 @@ export type Instance = Message<"toolcrib.storage.v1.Instance"> & {
  * Use `create(InstanceSchema)` to create a new message.
  */
 export const InstanceSchema: GenMessage<Instance> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 6);
+  messageDesc(file_toolcrib_storage_v1_storage, 8);
 
 /**
  * Probing is how an instance asked to be probed. 0 means as the registry is set.
@@ -432,7 +516,7 @@ export type Probing = Message<"toolcrib.storage.v1.Probing"> & {
  * Use `create(ProbingSchema)` to create a new message.
  */
 export const ProbingSchema: GenMessage<Probing> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 7);
+  messageDesc(file_toolcrib_storage_v1_storage, 9);
 
 /**
  * Breaker is the breaker of a server as published; absent: closed.
@@ -488,7 +572,7 @@ export type Breaker = Message<"toolcrib.storage.v1.Breaker"> & {
  * Use `create(BreakerSchema)` to create a new message.
  */
 export const BreakerSchema: GenMessage<Breaker> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 8);
+  messageDesc(file_toolcrib_storage_v1_storage, 10);
 
 /**
  * Rejected is a tool that cannot be listed.
@@ -516,7 +600,7 @@ export type Rejected = Message<"toolcrib.storage.v1.Rejected"> & {
  * Use `create(RejectedSchema)` to create a new message.
  */
 export const RejectedSchema: GenMessage<Rejected> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 9);
+  messageDesc(file_toolcrib_storage_v1_storage, 11);
 
 /**
  * Condition is one aspect of health.
@@ -565,7 +649,7 @@ export type Condition = Message<"toolcrib.storage.v1.Condition"> & {
  * Use `create(ConditionSchema)` to create a new message.
  */
 export const ConditionSchema: GenMessage<Condition> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 10);
+  messageDesc(file_toolcrib_storage_v1_storage, 12);
 
 /**
  * Header is everything of a server but its tools.
@@ -698,7 +782,7 @@ export type Header = Message<"toolcrib.storage.v1.Header"> & {
  * Use `create(HeaderSchema)` to create a new message.
  */
 export const HeaderSchema: GenMessage<Header> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 11);
+  messageDesc(file_toolcrib_storage_v1_storage, 13);
 
 /**
  * Record is the stored state of one server.
@@ -733,7 +817,7 @@ export type Record = Message<"toolcrib.storage.v1.Record"> & {
  * Use `create(RecordSchema)` to create a new message.
  */
 export const RecordSchema: GenMessage<Record> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 12);
+  messageDesc(file_toolcrib_storage_v1_storage, 14);
 
 /**
  * ToolChange is what one revision did to one tool.
@@ -768,7 +852,7 @@ export type ToolChange = Message<"toolcrib.storage.v1.ToolChange"> & {
  * Use `create(ToolChangeSchema)` to create a new message.
  */
 export const ToolChangeSchema: GenMessage<ToolChange> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 13);
+  messageDesc(file_toolcrib_storage_v1_storage, 15);
 
 /**
  * Change is the body of one log entry.
@@ -805,7 +889,8 @@ export type Change = Message<"toolcrib.storage.v1.Change"> & {
   serverId: string;
 
   /**
-   * Why: 1 register, 2 deregister, 3 expire, 4 listing, 5 condition, 6 digest learned, 7 isolated, 8 resumed, 9 overlays.
+   * Why: 1 register, 2 deregister, 3 expire, 4 listing, 5 condition, 6 digest learned, 7 isolated, 8 resumed, 9 overlays, 10 quarantined,
+   * 11 approved.
    *
    * @generated from field: int32 cause = 5;
    */
@@ -831,5 +916,5 @@ export type Change = Message<"toolcrib.storage.v1.Change"> & {
  * Use `create(ChangeSchema)` to create a new message.
  */
 export const ChangeSchema: GenMessage<Change> = /*@__PURE__*/
-  messageDesc(file_toolcrib_storage_v1_storage, 14);
+  messageDesc(file_toolcrib_storage_v1_storage, 16);
 
