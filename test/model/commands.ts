@@ -269,6 +269,38 @@ export class Operate implements Step {
   toString = (): string => `${this.action} ${where(this.at)}`;
 }
 
+/** Withheld, and released again, so that nothing of it is left: those who watch have to hear both. */
+export class Quarantine implements Step {
+  constructor(
+    private readonly at: Named,
+    private readonly name: string,
+    private readonly any: boolean,
+  ) {}
+  check = (model: Readonly<Model>): boolean => model.server(this.at.namespace, this.at.serverId)?.tools[this.name] !== undefined;
+  async run(model: Model, real: Real): Promise<void> {
+    const { namespace, serverId, replica } = this.at;
+    const server = model.server(namespace, serverId) as Server;
+    const toolId = `${serverId}/${this.name}`;
+    const { [this.name]: _, ...left } = server.tools;
+    const shown = server.tools;
+    server.tools = left;
+    real.believe(model, namespace, serverId);
+    const { withheld, revision } = await real.client(replica).call("quarantineTool", { namespace, toolId, reason: "a test says so" });
+    expect(withheld).toBe(true);
+    model.revision = revision;
+    await real.check(model, replica + 1);
+    const released = await real.client(replica + 1).call("approveTool", { namespace, toolId, anyDigest: this.any });
+    // With the approval of one definition a quarantine would go on; a model of that would have to know what a lost store remembers.
+    if (!this.any) await real.client(replica).call("approveTool", { namespace, toolId, anyDigest: true });
+    expect(released.released).toBe(true);
+    server.tools = shown;
+    model.revision = released.revision;
+    real.believe(model, namespace, serverId);
+    await real.check(model, replica);
+  }
+  toString = (): string => `Quarantine ${where(this.at)}/${this.name}, and approve ${this.any ? "any" : "its"} definition`;
+}
+
 export const named = (r: Named): Named => ({ replica: r.replica, namespace: r.namespace, serverId: r.serverId });
 
 export const registering: fc.Arbitrary<Registering> = fc.record({

@@ -63,6 +63,8 @@ export function decodeCall(method: MethodName, request: Uint8Array): Decoded | u
     case "resumeServer":
     case "refreshServer":
       return operatorCall(method, request);
+    case "quarantineTool":
+    case "approveTool":
     case "batchGetFullSchemas":
       return undefined;
   }

@@ -4,7 +4,7 @@ import { RegistryService } from "../../src/gen/toolcrib/v1/registry_service_pb.j
 
 const { register, renew, deregister, getStubs, getFullSchema, batchGetFullSchemas, listServers, getServer } =
   RegistryService.method;
-const { isolateServer, resumeServer, refreshServer } = AdminService.method;
+const { isolateServer, resumeServer, refreshServer, quarantineTool, approveTool } = AdminService.method;
 
 export const METHODS = {
   register,
@@ -18,6 +18,8 @@ export const METHODS = {
   isolateServer,
   resumeServer,
   refreshServer,
+  quarantineTool,
+  approveTool,
 } as const;
 
 export type MethodName = keyof typeof METHODS;
