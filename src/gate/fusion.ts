@@ -44,7 +44,10 @@ export function fuse({ hits }: SearchResult, { memory, dense }: Signals): Candid
     const lexical = best > 0 ? hit.raw / best : 0;
     const remembered = memory?.tools.get(hit.tool.toolId) ?? 0;
     const alike = bestDense > 0 ? Math.max(0, dense?.get(hit.tool.toolId) ?? 0) / bestDense : 0;
-    return { ...hit, score: lexical + (memory?.weight ?? 0) * remembered + FUSION.dense * alike, remembered, dense: alike };
+    const score = lexical + (memory?.weight ?? 0) * remembered + FUSION.dense * alike;
+    // Field by field: a spread of a hundred hits took a seventh of the time of a search.
+    const { tool, raw, absolute, matched, exactName } = hit;
+    return { tool, raw, absolute, matched, exactName, score, remembered, dense: alike };
   });
   return candidates.sort(byScore);
 }

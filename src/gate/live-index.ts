@@ -15,8 +15,8 @@ export interface Pace {
 /** A slice ends here; a search that waits for it waits no longer. */
 const SLICE_MS = 3;
 /** The delta is merged when it is larger than this, and than its share of the snapshot. */
-const DELTA = 1_024;
-const DELTA_SHARE = 0.05;
+const DELTA = 2_048;
+const DELTA_SHARE = 0.15;
 
 /**
  * The index of one namespace: a large snapshot, and a small delta that takes changes at once. Rebuilds run in slices
