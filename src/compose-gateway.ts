@@ -10,6 +10,7 @@ import { watchKey } from "./files/api-key.js";
 import { readList, unknownKeys } from "./files/json-file.js";
 import { Attempts } from "./files/problems.js";
 import type { PartsOptions } from "./gateway/assembly.js";
+import type { GatewayObserver } from "./gateway/observer.js";
 import { type Gateway, type GatewayOptions, startGateway } from "./gateway/gateway.js";
 import type { CallerCredentialRule } from "./gateway/forward/api.js";
 import { runStdioGateway } from "./gateway/stdio.js";
@@ -30,10 +31,10 @@ export interface GatewayPlace {
 }
 
 /** Rejects with Problems, or an Error of one sentence, when files or the address cannot be had; nothing is left open then. */
-export async function composeGateway(config: GatewayConfig, place: GatewayPlace, world: World): Promise<Gateway> {
+export async function composeGateway(config: GatewayConfig, place: GatewayPlace, world: World, observer: GatewayObserver): Promise<Gateway> {
   const files = openGatewayFiles(config, world);
   try {
-    const gateway = await startGateway({ ...partsOf(config, place, files, world), ...facesOf(config, place), tls: files.tls });
+    const gateway = await startGateway({ ...partsOf(config, place, files, world), ...facesOf(config, place), tls: files.tls, observer });
     return Object.assign(Object.create(gateway) as Gateway, {
       stop: async () => {
         await gateway.stop();

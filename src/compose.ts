@@ -90,7 +90,7 @@ export async function startReplica(config: Config, world: World): Promise<Replic
       opened.push(http);
       own.push({ what: "the registry's own HTTP listener", ...http.address });
     }
-    const gateway = await gatewayOf(config, world, grpc.address, own);
+    const gateway = await gatewayOf(config, world, grpc.address, own, core.metrics);
     if (gateway) {
       opened.push({ close: () => gateway.stop() });
       own.push({ what: "the registry's own gateway", ...gateway.address });
@@ -156,13 +156,13 @@ function replicaOf(
 }
 
 /** A gateway in this process asks the registry as any other does; TOOLCRIB_URL names another address of it, such as its certificate's. */
-async function gatewayOf(config: Config, world: World, grpc: HostPort, own: readonly Own[]): Promise<Gateway | undefined> {
+async function gatewayOf(config: Config, world: World, grpc: HostPort, own: readonly Own[], metrics: Metrics): Promise<Gateway | undefined> {
   if (!config.gateway) return undefined;
   const { env = {} } = world;
   const here = `${config.tlsCert === "" ? "grpc" : "grpcs"}://${formatAddress({ ...grpc, host: dialled(grpc.host) })}`;
   const target = gatewayTarget(env["TOOLCRIB_URL"] || here, env);
   const identified = showsCallers(config, hasIdentity(config));
-  return composeGateway(config, { target, namespace: env["TOOLCRIB_NAMESPACE"] ?? "", identified, own }, world);
+  return composeGateway(config, { target, namespace: env["TOOLCRIB_NAMESPACE"] ?? "", identified, own }, world, metrics.gateway);
 }
 
 /** Nobody can dial "every address". */

@@ -16,6 +16,7 @@ const NAMES = [
   "gatewayIdle",
   "gatewayStreams",
   "gatewayCallerCredentials",
+  "gatewayOpsAddress",
   "gatewayScopes",
   "gatewaySelector",
   "gatewaySelectorModel",

@@ -108,6 +108,7 @@ export interface Config {
   readonly gatewayStreams: number;
   /** Path; empty = unset. */
   readonly gatewayCallerCredentials: string;
+  readonly gatewayOpsAddress: HostPort | "off";
   /** A comma list. */
   readonly gatewayScopes: string;
   /** Base URL, model and path of the key; empty = unset. */

@@ -11,6 +11,7 @@ import type { Face } from "./face.js";
 import type { CallerCredentialRule } from "./forward/api.js";
 import { createForwarder } from "./forward/forwarder.js";
 import { ModuleMap } from "./module-map.js";
+import { type GatewayObserver, NO_OBSERVER } from "./observer.js";
 import { Outcomes } from "./outcomes.js";
 import type { Era } from "./presented.js";
 import { RegistryLink } from "./registry.js";
@@ -36,6 +37,8 @@ export interface PartsOptions {
   readonly policy: EgressPolicy;
   readonly credentials: Credentials | undefined;
   readonly callerCredentials: readonly CallerCredentialRule[];
+  /** Undefined where nobody counts. */
+  readonly observer?: GatewayObserver;
   readonly log: Logger;
   readonly version: string;
   readonly clock: Clock;
@@ -54,7 +57,7 @@ export interface Parts {
 
 /** Begins to follow at once; a registry that is away is waited for. Throws TargetError and AccessError, and a TypeError for a model that cannot be asked. */
 export function assembleParts(options: PartsOptions): Parts {
-  const { target, always, idleTtlMs, log, version, clock, random, policy, credentials, callerCredentials } = options;
+  const { target, always, idleTtlMs, log, version, clock, random, policy, credentials, callerCredentials, observer = NO_OBSERVER } = options;
   const namespace = options.namespace || DEFAULT_NAMESPACE;
   const nowMs = (): number => performance.now();
   const connection = new RegistryConnection(target);
@@ -78,6 +81,7 @@ export function assembleParts(options: PartsOptions): Parts {
     credentials,
     callerCredentials,
     random,
+    report: ({ errorKind, latencyMs }) => observer.called(errorKind || "ok", latencyMs),
     definition: async (_namespace, toolId) => {
       const loaded = (await definitions.load(GATEWAY, [toolId])).get(toolId);
       return isDefinition(loaded) ? { digest: loaded.digest, bytes: Buffer.from(loaded.text), freshness: loaded.freshness } : undefined;
@@ -87,8 +91,8 @@ export function assembleParts(options: PartsOptions): Parts {
     for (const serverId of new Set(events.map((e) => e.serverId))) forwarder.changed(namespace, serverId);
   });
   const map = new ModuleMap(registry, nowMs, catalogue);
-  const toolsets = new Toolsets(registry, idleTtlMs, nowMs);
-  const finding = new Finding({ registry, catalogue, selector, modelChooses: model !== undefined, scopes: options.scopes });
+  const toolsets = new Toolsets(registry, idleTtlMs, nowMs, observer);
+  const finding = new Finding({ registry, catalogue, selector, modelChooses: model !== undefined, scopes: options.scopes, observer });
   const outcomes = new Outcomes(registry, log, nowMs);
   const facesOf = (era: Era): Readonly<Record<Mode, Face>> => {
     const calling = new Calling(namespace, catalogue, forwarder, outcomes, era);

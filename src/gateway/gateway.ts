@@ -5,6 +5,7 @@ import type { Guarded } from "./http/guards.js";
 import { startHttpFace, type Tls } from "./http/server.js";
 import { Sessions } from "./http/sessions.js";
 import { Streams } from "./http/streams.js";
+import { NO_OBSERVER } from "./observer.js";
 import type { Mode } from "./words.js";
 
 export interface GatewayOptions extends PartsOptions {
@@ -26,14 +27,16 @@ export interface Gateway {
   readonly address: { readonly host: string; readonly port: number };
   /** Open streams of sessions. */
   readonly streams: number;
+  /** Why it should get no requests; empty when it should. */
+  notReady(): string;
   stop(): Promise<void>;
 }
 
 /** Rejects when the address cannot be listened on; nothing is left open then. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { log, random, version, maxStreams } = options;
+  const { log, random, version, maxStreams, observer = NO_OBSERVER } = options;
   const parts = assembleParts(options);
-  const streams = new Streams({ ...parts, always: options.always, log, random }, maxStreams);
+  const streams = new Streams({ ...parts, always: options.always, observer, log, random }, maxStreams);
   const identity = { name: "toolcrib", version };
   const sessions = new Sessions({
     faces: parts.faces.sessions,
@@ -50,12 +53,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
   try {
     const { stable } = parts.faces["2026-07-28"];
-    const http = await startHttpFace({ ...options, sessions, stable, identity, notReady: parts.notReady });
+    const http = await startHttpFace({ ...options, sessions, stable, identity, notReady: parts.notReady, observer });
     return {
       address: http.address,
       get streams() {
         return streams.size;
       },
+      notReady: parts.notReady,
       stop: async () => {
         streams.close();
         await http.close();

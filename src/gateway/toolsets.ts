@@ -2,8 +2,9 @@
 import { createHash } from "node:crypto";
 import { RegistryError } from "../client/index.js";
 import { isAway } from "./away.js";
+import type { GatewayObserver } from "./observer.js";
 import type { RegistryLink } from "./registry.js";
-import type { Caller, Toolset } from "./words.js";
+import { type Caller, FACTS, type Toolset } from "./words.js";
 
 /** What is remembered for the time when the registry is away. */
 const REMEMBERED = 2_000;
@@ -32,12 +33,14 @@ export class Toolsets {
     private readonly registry: RegistryLink,
     private readonly idleTtlMs: number,
     private readonly nowMs: () => number,
+    private readonly observer: GatewayObserver,
   ) {}
 
   /** Throws RegistryError. */
   async create(caller: Caller, facts: Readonly<Record<string, string>>, toolIds: readonly string[] = []): Promise<Toolset> {
     const idleTtl = { seconds: BigInt(Math.ceil(this.idleTtlMs / 1_000)), nanos: 0 };
     const { toolset } = await this.registry.createToolset(caller, { toolIds: [...toolIds], facts: { ...facts }, idleTtl });
+    this.observer.created(facts[FACTS.mode] === undefined ? "toolset" : "session");
     // Sessions that were begun and left alone leave nothing here.
     return toolIds.length > 0 ? this.#keep(caller, toolset) : known(toolset);
   }

@@ -1,6 +1,7 @@
 /** Every metric of the registry. METRICS.md lists them for operators; a test compares the two. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
 import { DurationHistogram } from "./durations.js";
+import { gatewayMetrics } from "./gateway-metrics.js";
 import { tallyCounter, tallyGauge } from "./tally.js";
 
 /** Seconds: in memory a read takes well under a millisecond, a load up to 15 s. */
@@ -106,6 +107,8 @@ export function createMetrics(version: string) {
     gateTools: gauge("gate_tools", "Tools that the gate can find."),
     gateRulesValid: gauge("gate_rules_valid", "0 while a file of rules cannot be used and older rules are in force."),
     gateUnread: gauge("gate_definitions_waiting", "Tools whose definition the gate has not read yet, so that it finds them by their labels alone."),
+
+    ...gatewayMetrics(registry),
 
     toolsets: counter("toolset_happenings_total", "What happened to toolsets.", ["what"]),
 

@@ -16,6 +16,8 @@ export interface OpsOptions {
   readonly log: Logger;
   /** Plain text if not given. Callers show no certificate here: nothing can be changed. */
   readonly tls?: OpsTls | undefined;
+  /** The setting that names the address, for messages. */
+  readonly setting?: string;
 }
 
 export interface OpsTls {
@@ -46,7 +48,7 @@ export async function startOps(options: OpsOptions): Promise<OpsServer> {
   server.on("clientError", (_error, socket) => {
     if (socket.writable) socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
   });
-  await listen(server, options.address);
+  await listen(server, options);
   const bound = server.address() as AddressInfo;
   return {
     address: { host: options.address.host, port: bound.port },
@@ -98,16 +100,16 @@ function send(response: ServerResponse, status: number, body: object): void {
   response.end(`${JSON.stringify(body)}\n`);
 }
 
-function listen(server: Server, address: OpsOptions["address"]): Promise<void> {
+function listen(server: Server, { address, setting = "--ops-address (TOOLCRIB_OPS_ADDRESS)" }: OpsOptions): Promise<void> {
   const where = `${address.host}:${address.port}`;
   return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => reject(new Error(refusal(where, error), { cause: error })));
+    server.once("error", (error: NodeJS.ErrnoException) => reject(new Error(refusal(where, error, setting), { cause: error })));
     server.listen({ host: address.host, port: address.port }, () => resolve());
   });
 }
 
-function refusal(where: string, error: NodeJS.ErrnoException): string {
-  const hint = "choose another with --ops-address (TOOLCRIB_OPS_ADDRESS)";
+function refusal(where: string, error: NodeJS.ErrnoException, setting: string): string {
+  const hint = `choose another with ${setting}`;
   if (error.code === "EADDRINUSE") return `The ops address ${where} is taken by another program: ${hint}.`;
   return `The ops address ${where} cannot be listened on (${error.code ?? error.message}): ${hint}.`;
 }

@@ -96,6 +96,14 @@ export const GATEWAY: readonly Setting[] = [
     help: "JSON file with the servers that are shown their callers' own credentials (the Toolcrib-Upstream-Authorization header).",
   },
   {
+    name: "gatewayOpsAddress",
+    flag: "--gateway-ops-address",
+    variable: "TOOLCRIB_GATEWAY_OPS_ADDRESS",
+    fallback: "off",
+    kind: { kind: "address or off" },
+    help: "Where /livez, /readyz and /metrics of a gateway in a process of its own listen; in the registry's process they are among the registry's.",
+  },
+  {
     name: "gatewayScopes",
     flag: "--gateway-scopes",
     variable: "TOOLCRIB_GATEWAY_SCOPES",

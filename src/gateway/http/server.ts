@@ -8,6 +8,7 @@ import { toNodeHandler, toWebRequest } from "@modelcontextprotocol/node";
 import { LIMITS } from "../../domain/limits.js";
 import type { Face } from "../face.js";
 import { modernServer } from "../modern.js";
+import { type GatewayObserver, refusedFor } from "../observer.js";
 import type { Identity } from "../session-methods.js";
 import type { Logger } from "../words.js";
 import { readBody } from "./body.js";
@@ -35,6 +36,7 @@ export interface HttpOptions {
   /** Why it should get no requests; empty when it should. */
   readonly notReady: () => string;
   readonly maxStreams: number;
+  readonly observer: GatewayObserver;
   /** How long a shutdown waits for calls under way, ms. */
   readonly graceMs: number;
   readonly log: Logger;
@@ -68,6 +70,7 @@ export async function startHttpFace(options: HttpOptions): Promise<HttpFace> {
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? "/", "http://gateway");
+    if (url.pathname === PATH) response.once("close", () => counted(response.statusCode, options.observer));
     if (request.method === "GET" && (url.pathname === "/livez" || url.pathname === "/readyz")) return health(response, url.pathname, options.notReady());
     const turnedAway = refusal(request, options.guarded);
     if (turnedAway !== undefined) return refuse(response, 403, INVALID_REQUEST, turnedAway);
@@ -121,6 +124,11 @@ export async function startHttpFace(options: HttpOptions): Promise<HttpFace> {
 }
 
 const NOBODY = { token: undefined, upstream: undefined };
+
+function counted(status: number, observer: GatewayObserver): void {
+  const reason = refusedFor(status);
+  if (reason) observer.refused(reason);
+}
 
 function health(response: ServerResponse, path: string, notReady: string): void {
   const ok = path === "/livez" || notReady === "";

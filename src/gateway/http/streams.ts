@@ -2,6 +2,7 @@
 import type { ServerResponse } from "node:http";
 import type { Catalogue } from "../catalogue.js";
 import type { ModuleMap } from "../module-map.js";
+import type { GatewayObserver } from "../observer.js";
 import { SessionGone } from "../seat.js";
 import type { Toolsets } from "../toolsets.js";
 import { fingerprint, visibleTools } from "../visible.js";
@@ -21,6 +22,7 @@ export interface StreamParts {
   readonly map: ModuleMap;
   readonly toolsets: Toolsets;
   readonly always: readonly string[];
+  readonly observer: GatewayObserver;
   readonly log: Logger;
   readonly random: () => number;
 }
@@ -51,8 +53,10 @@ export class Streams {
   open(seat: SessionSeat, toolset: Toolset, response: ServerResponse, lastEventId: string | undefined): void {
     const stream = new SessionStream(this.parts, seat, response, toolset, lastEventId);
     this.#open.add(stream);
+    this.parts.observer.streams(this.#open.size);
     response.once("close", () => {
       this.#open.delete(stream);
+      this.parts.observer.streams(this.#open.size);
       stream.left();
     });
   }

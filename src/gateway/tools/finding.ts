@@ -1,6 +1,7 @@
 /** From an intent or a category to tools: what the gate answers, or all that a category holds. */
 import { type FindToolsResponse, SchemaInclusion, type Selector } from "../../client/index.js";
 import type { Catalogue } from "../catalogue.js";
+import type { GatewayObserver } from "../observer.js";
 import { ASK_MS, type RegistryLink } from "../registry.js";
 import { FACTS, type Caller, RpcError, type Toolset } from "../words.js";
 import type { FindArguments } from "./arguments.js";
@@ -34,6 +35,7 @@ export interface FindingParts {
   readonly modelChooses: boolean;
   /** Granted to every agent that asks through this gateway. */
   readonly scopes: readonly string[];
+  readonly observer: GatewayObserver;
 }
 
 export class Finding {
@@ -46,14 +48,18 @@ export class Finding {
   /** Rejects with RegistryError, and with RpcError when the caller gave up while a model was asked. */
   async find(caller: Caller, asked: FindArguments, toolset: Toolset | undefined, signal: AbortSignal): Promise<Found> {
     const { intent, category, limit, by, state } = asked;
-    if (intent === "") return category === "" ? { kind: "nothing-asked" } : this.#category(caller, category);
-    const { registry, modelChooses, scopes } = this.parts;
+    const { registry, modelChooses, scopes, observer } = this.parts;
+    if (intent === "") {
+      observer.found(category === "" ? "nothing" : "category");
+      return category === "" ? { kind: "nothing-asked" } : this.#category(caller, category);
+    }
     const recentTools = recentOf(toolset).map((toolId, turnsAgo) => ({ toolId, success: true, turnsAgo }));
     const question = { topK: limit, filter: { category }, recentTools, state: [...state], scopes: [...scopes] };
     const byModel = by === "model" || (by === "" && modelChooses);
     const { answer, fallback } = byModel
       ? await this.#selected(caller, intent, question, signal)
       : { answer: await registry.findTools(caller, { ...question, intent }), fallback: "" };
+    observer.found(!byModel ? "search" : fallback === "" ? "model" : "fallback");
     const ranked = answer.tools.flatMap(({ stub }) => (stub ? [stub.toolId] : []));
     const bundled = answer.bundles.flatMap(({ toolIds }) => toolIds);
     return { kind: "ranked", toolIds: [...new Set([...ranked, ...bundled])], answer, fallback };

@@ -62,6 +62,7 @@ describe("loadConfig", () => {
       gatewayAddress: { host: "127.0.0.1", port: 7853 },
       gatewayAlways: [],
       gatewayCallerCredentials: "",
+      gatewayOpsAddress: "off",
       gatewayScopes: "",
       gatewaySelector: "",
       gatewaySelectorModel: "",
