@@ -17,7 +17,7 @@ export interface FindArguments {
   readonly state: readonly string[];
 }
 
-const LIMIT = 8;
+const LIMIT = 5;
 const LIMIT_MAX = 20;
 /** As FindTools takes them. */
 const FACTS_MAX = 100;

@@ -2,7 +2,7 @@
 
 const INTENT = { type: "string", description: "What you want to do, in your own words and any language." };
 const CATEGORY = { type: "string", description: "A category: only its tools are considered, or without an intent all of them." };
-const LIMIT = { type: "integer", minimum: 1, maximum: 20, description: "At most this many tools; 8 if unsaid." };
+const LIMIT = { type: "integer", minimum: 1, maximum: 20, description: "At most this many tools; 5 if unsaid." };
 const STATE = {
   type: "array",
   items: { type: "string" },

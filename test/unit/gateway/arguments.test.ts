@@ -43,8 +43,8 @@ describe("find_tools and describe_tools", () => {
   });
 
   it("take what is meant alike", () => {
-    expect(readFind(undefined)).toMatchObject({ ok: true, value: { intent: "", category: "", limit: 8, keep: false } });
-    expect(readFind({ intent: " a ", limit: null })).toMatchObject({ ok: true, value: { intent: "a", limit: 8 } });
+    expect(readFind(undefined)).toMatchObject({ ok: true, value: { intent: "", category: "", limit: 5, keep: false } });
+    expect(readFind({ intent: " a ", limit: null })).toMatchObject({ ok: true, value: { intent: "a", limit: 5 } });
     expect(readDescribe({ toolset: "t", tools: "one/greet" })).toEqual({ ok: true, value: { toolset: "t", tools: ["one/greet"] } });
     expect(readDescribe({ tools: ["one/greet"] })).toMatchObject({ ok: false });
   });
