@@ -122,6 +122,8 @@ export interface MapQuery {
 }
 
 export interface MapOutput extends ModuleMap {
+  /** Tools of rules that match every question, as far as they may be offered to anybody. */
+  readonly alwaysIncluded: readonly string[];
   readonly position: Position;
   readonly stale: boolean;
 }

@@ -4,6 +4,7 @@ import { toolId } from "../domain/ids.js";
 import { LIMITS } from "../domain/limits.js";
 import type { Tool } from "../domain/server.js";
 import type { StubFields } from "../domain/stub.js";
+import { alwaysIncluded } from "./always.js";
 import { price } from "./answer.js";
 import type { FindOutput, FindQuery, GateApi, MapOutput, MapQuery, OutcomeReport, WithheldCause } from "./api.js";
 import { type Candidates, candidatesFor } from "./candidates.js";
@@ -183,7 +184,8 @@ export class Gate implements GateApi {
     const cut = await this.deps.catalogue.at(namespace, minRevision);
     const budget = tokenBudget === 0 ? LIMITS.mapTokensDefault : tokenBudget;
     const map = this.mapIn(cut, namespace, module, budget);
-    return { ...map, position: cut.position, stale: cut.stale };
+    const always = alwaysIncluded(namespace, this.deps.rules(namespace), cut, (listed) => this.labelOf(listed));
+    return { ...map, alwaysIncluded: always, position: cut.position, stale: cut.stale };
   }
 
   async report(report: OutcomeReport): Promise<{ readonly remembered: boolean }> {

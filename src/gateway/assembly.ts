@@ -90,13 +90,13 @@ export function assembleParts(options: PartsOptions): Parts {
   const stopTelling = catalogue.onChange(({ events }) => {
     for (const serverId of new Set(events.map((e) => e.serverId))) forwarder.changed(namespace, serverId);
   });
-  const map = new ModuleMap(registry, nowMs, catalogue);
+  const map = new ModuleMap(registry, nowMs, catalogue, always);
   const toolsets = new Toolsets(registry, idleTtlMs, nowMs, observer);
   const finding = new Finding({ registry, catalogue, selector, modelChooses: model !== undefined, scopes: options.scopes, observer });
   const outcomes = new Outcomes(registry, log, nowMs);
   const facesOf = (era: Era): Readonly<Record<Mode, Face>> => {
     const calling = new Calling(namespace, catalogue, forwarder, outcomes, era);
-    const shared = { catalogue, definitions, map, finding, calling, toolsets, always };
+    const shared = { catalogue, definitions, map, finding, calling, toolsets };
     return { dynamic: new DynamicFace({ ...shared, era }), stable: new StableFace(shared) };
   };
   follower.start();

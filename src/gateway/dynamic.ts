@@ -23,8 +23,6 @@ export interface DynamicParts {
   readonly map: ModuleMap;
   readonly finding: Finding;
   readonly calling: Calling;
-  /** tool_ids that every session sees. */
-  readonly always: readonly string[];
   readonly era: Era;
 }
 
@@ -32,24 +30,25 @@ export class DynamicFace implements Face {
   constructor(private readonly parts: DynamicParts) {}
 
   async list(seat: Seat): Promise<Result> {
-    const { catalogue, definitions, map, always, era, finding } = this.parts;
+    const { catalogue, definitions, map, era, finding } = this.parts;
     const { toolset } = await seat.read();
-    const visible = visibleTools(toolset, always, catalogue);
+    const modules = await map.read();
+    const visible = visibleTools(toolset, map.always, catalogue);
     const loaded = await definitions.load(seat.caller, visible);
     const texts = visible.flatMap((id) => {
       const definition = loaded.get(id);
       const text = isDefinition(definition) && presentedDefinition(definition.text, exposedName(id), era);
       return text ? [text] : [];
     });
-    const own = JSON.stringify(findToolsForSession(await map.read(), finding.modelChooses));
+    const own = JSON.stringify(findToolsForSession(modules, finding.modelChooses));
     return { kind: "text", text: `{"tools":[${[own, ...texts].join(",")}]}` };
   }
 
   async call(seat: Seat, name: string, params: CallParams, line: Line): Promise<Result> {
     if (name === "find_tools") return this.#find(seat, params.args, line);
     const { toolset } = await seat.read();
-    const { always, calling, catalogue } = this.parts;
-    const meant = toolMeant(name, new Set([...always, ...toolset.toolIds]));
+    const { map, calling, catalogue } = this.parts;
+    const meant = toolMeant(name, new Set([...map.always, ...toolset.toolIds]));
     if (meant && "toolId" in meant) return calling.call(seat, toolset, meant.toolId, params, line);
     const names = loadedNames(toolset, exposedName);
     if (meant) return toolError(`Several loaded tools are named ${name}: say which, ${meant.several.map(exposedName).join(" or ")}.`);

@@ -36,7 +36,7 @@ export interface Gateway {
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { log, random, version, maxStreams, observer = NO_OBSERVER } = options;
   const parts = assembleParts(options);
-  const streams = new Streams({ ...parts, always: options.always, observer, log, random }, maxStreams);
+  const streams = new Streams({ ...parts, observer, log, random }, maxStreams);
   const identity = { name: "toolcrib", version };
   const sessions = new Sessions({
     faces: parts.faces.sessions,

@@ -23,8 +23,6 @@ export interface StableParts {
   readonly finding: Finding;
   readonly calling: Calling;
   readonly toolsets: Toolsets;
-  /** tool_ids that every toolset holds. */
-  readonly always: readonly string[];
 }
 
 export class StableFace implements Face {
@@ -50,7 +48,7 @@ export class StableFace implements Face {
   async #find(seat: Seat, given: unknown, { signal }: Line): Promise<Result> {
     const read = readFind(given);
     if (!read.ok) return toolError(read.text);
-    const { toolsets, finding, catalogue, map, always } = this.parts;
+    const { toolsets, finding, catalogue, map } = this.parts;
     const { intent, toolset: handle } = read.value;
     const seen = handle === "" ? undefined : await toolsets.read(seat.caller, handle);
     if (handle !== "" && !seen) return unknownToolset(handle);
@@ -60,7 +58,7 @@ export class StableFace implements Face {
     const add = found.kind === "nothing-asked" ? [] : found.toolIds;
     const toolset = seen
       ? await toolsets.change(seat.caller, handle, (now) => ({ toolIds: added(now, add), setFacts: facts }))
-      : await toolsets.create(seat.caller, facts, [...new Set([...add, ...always])].slice(0, HELD));
+      : await toolsets.create(seat.caller, facts, [...new Set([...add, ...map.always])].slice(0, HELD));
     if (!toolset) return unknownToolset(handle);
     if (found.kind === "nothing-asked") return toolText(`toolset: ${toolset.handle}\nSay what you want to do (intent), or name a category:\n${await map.read()}`);
     return toolText(`toolset: ${toolset.handle}\n${foundText(found, catalogue, asIs)}${note(catalogue.stale)}`);
@@ -104,7 +102,7 @@ export class StableFace implements Face {
   }
 
   #mayUse({ toolset }: Seen): Set<string> {
-    return new Set([...toolset.toolIds, ...this.parts.always]);
+    return new Set([...toolset.toolIds, ...this.parts.map.always]);
   }
 }
 

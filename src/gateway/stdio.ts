@@ -131,7 +131,8 @@ class StdioSession implements Seat {
     try {
       const { toolset } = await this.read();
       const { catalogue, map } = this.parts;
-      return fingerprint(visibleTools(toolset, this.options.always, catalogue), await map.read(), catalogue);
+      const modules = await map.read();
+      return fingerprint(visibleTools(toolset, map.always, catalogue), modules, catalogue);
     } catch {
       return undefined;
     }

@@ -21,7 +21,6 @@ export interface StreamParts {
   readonly catalogue: Catalogue;
   readonly map: ModuleMap;
   readonly toolsets: Toolsets;
-  readonly always: readonly string[];
   readonly observer: GatewayObserver;
   readonly log: Logger;
   readonly random: () => number;
@@ -109,9 +108,9 @@ class SessionStream {
     try {
       do {
         this.#again = false;
-        const { catalogue, always, map } = this.parts;
+        const { catalogue, map } = this.parts;
         const text = await map.read();
-        const now = fingerprint(visibleTools(this.#toolset, always, catalogue), text, catalogue);
+        const now = fingerprint(visibleTools(this.#toolset, map.always, catalogue), text, catalogue);
         if (this.#told !== undefined && now !== this.#told) this.#tell(now);
         this.#told = now;
       } while (this.#again);

@@ -13,13 +13,14 @@ const findTools = method(GateService.method.findTools, async (api, request, { de
 });
 
 const getModuleMap = method(GateService.method.getModuleMap, async (api, request) => {
-  const { text, tokens, modules, leftOut, tools, position, stale } = await api.gate.map(toMapQuery(request));
+  const { text, tokens, modules, leftOut, tools, alwaysIncluded, position, stale } = await api.gate.map(toMapQuery(request));
   const body = create(GetModuleMapResponseSchema, {
     text,
     estimatedTokens: tokens,
     modules: modules.map(({ name, tools: toolCount }) => ({ name, toolCount })),
     leftOut,
     toolCount: tools,
+    alwaysIncluded: [...alwaysIncluded],
     revision: formatRevision(position),
     stale,
   });
