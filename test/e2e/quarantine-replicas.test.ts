@@ -20,7 +20,7 @@ describe.skipIf(inject("redisServer") === "")("a quarantine on two replicas", ()
     expect(await idsOf(a, revision)).toEqual(["shop/open_order"]);
     const found = await a.api.call("findTools", { intent: "close order", minRevision: revision });
     expect(found.withheld).toMatchObject([{ toolId: ID, cause: "CAUSE_QUARANTINED" }]);
-    for (const ear of ears) await expect.poll(() => ear.told).toEqual([`QUARANTINED ${ID}`]);
+    for (const ear of ears) await expect.poll(() => ear.told, { timeout: 30_000 }).toEqual([`QUARANTINED ${ID}`]);
 
     const late = await startReplicaOn(redis.url);
     expect(await idsOf(late)).toEqual(["shop/open_order"]);
@@ -35,7 +35,7 @@ describe.skipIf(inject("redisServer") === "")("a quarantine on two replicas", ()
     expect([two, three]).toEqual([one, one]);
     const { revision: released } = await late.api.call("approveTool", { toolId: ID });
     expect(await idsOf(a, released)).toContain(ID);
-    await expect.poll(() => ears[1]?.told.at(-1)).toBe(`RELEASED ${ID}`);
+    await expect.poll(() => ears[1]?.told.at(-1), { timeout: 30_000 }).toBe(`RELEASED ${ID}`);
   });
 
   it("comes back after the store lost everything, and is kept for the next time its server leaves", { timeout: 90_000 }, async () => {
