@@ -221,6 +221,8 @@ export class RemoteWatch {
   bookmarks = 0;
   snapshotEnded = false;
   token = "";
+  /** That of the last message: another replica asked with it as `minRevision` knows what this watch was told. */
+  revision = "";
   error: ServiceError | undefined;
 
   constructor(
@@ -241,6 +243,7 @@ export class RemoteWatch {
       for (const e of part.events) this.events.push({ ...e, type: e.type.replace("EVENT_TYPE_", "") });
     } else this.bookmarks++;
     if (part.resumeToken) this.token = part.resumeToken;
+    if (part.revision) this.revision = part.revision;
   }
 
   /** `TYPE tool_id` (or server_id) of all events so far. */
