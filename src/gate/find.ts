@@ -207,7 +207,8 @@ const REMEMBERED = 0.1;
 
 function reasonsOf({ exactName, matched, remembered, dense, tool }: Candidate, { ruling, cut }: ChoiceDeps): Reason[] {
   const reasons: Reason[] = exactName ? [{ kind: "exact-name" }] : [];
-  if (matched.length > 0) reasons.push({ kind: "matched-words", words: matched });
+  const words = matched();
+  if (words.length > 0) reasons.push({ kind: "matched-words", words });
   if (remembered >= REMEMBERED) reasons.push({ kind: "remembered" });
   if (dense > 0) reasons.push({ kind: "meaning" });
   const listed = cut.tool(tool.toolId);

@@ -1,5 +1,5 @@
 import { nameKey } from "./intent.js";
-import { type IndexedTool, type Postings, type PreparedTool, placesOf, type Segment, type ServiceTable } from "./segment.js";
+import { type IndexedTool, impactOf, type Postings, type PreparedTool, placesOf, type Segment, type ServiceTable } from "./segment.js";
 
 /** The small segment that takes changes until the next snapshot: every tool that came lasts, marked gone when it went. */
 export class GrowingSegment implements Segment {
@@ -85,7 +85,7 @@ export class GrowingSegment implements Segment {
 
 class GrowingPostings implements Postings {
   docs = new Uint32Array(2);
-  counts = new Uint16Array(2);
+  impacts = new Float32Array(2);
   readonly from = 0;
   to = 0;
   live = 0;
@@ -93,15 +93,15 @@ class GrowingPostings implements Postings {
   push(doc: number, count: number): void {
     if (this.to >= this.docs.length) {
       this.docs = doubled(this.docs, new Uint32Array(this.to * 2));
-      this.counts = doubled(this.counts, new Uint16Array(this.to * 2));
+      this.impacts = doubled(this.impacts, new Float32Array(this.to * 2));
     }
     this.docs[this.to] = doc;
-    this.counts[this.to++] = count;
+    this.impacts[this.to++] = impactOf(count);
     this.live++;
   }
 }
 
-function doubled<T extends Uint32Array | Uint16Array | Uint8Array>(old: T, bigger: T): T {
+function doubled<T extends Uint32Array | Float32Array | Uint8Array>(old: T, bigger: T): T {
   bigger.set(old);
   return bigger;
 }

@@ -119,7 +119,8 @@ export class LiveIndex {
   }
 
   private mergeWhenLarge(): void {
-    const changed = this.delta.size + this.snapshot.size - this.snapshot.live;
+    // A tool that changed is gone from the one and new in the other.
+    const changed = Math.max(this.delta.size, this.snapshot.size - this.snapshot.live);
     if (this.journal || changed <= Math.max(DELTA, this.snapshot.size * DELTA_SHARE)) return;
     this.merging = this.merge().finally(() => (this.merging = undefined));
   }
@@ -142,7 +143,7 @@ export class LiveIndex {
           next++;
           if (slice.over()) await slice.pause();
         }
-        if (old !== undefined && gone[doc] === 0) builder.add(snapshot.prepared(doc));
+        if (old !== undefined && gone[doc] === 0) snapshot.copy(doc, builder);
         if (slice.over()) await slice.pause();
       }
     }, slice);

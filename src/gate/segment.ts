@@ -1,5 +1,5 @@
 import type { ToolDocument } from "./document.js";
-import { countsOf } from "./fields.js";
+import { COUNT_UNIT, countsOf } from "./fields.js";
 
 /** What a hit says about its tool; everything else is the catalogue's. */
 export interface IndexedTool {
@@ -47,9 +47,18 @@ export interface Segment {
 /** Parallel arrays from `from` to before `to`, ascending by doc. */
 export interface Postings {
   readonly docs: Uint32Array;
-  readonly counts: Uint16Array;
+  /** `impactOf` of what the term counts there. */
+  readonly impacts: Float32Array;
   readonly from: number;
   readonly to: number;
+}
+
+/** BM25 over weighted fields (BM25F); what the lengths of fields do is in `fields.ts`. */
+export const K1 = 1.2;
+
+/** What a term counts in a tool, as a share of what it can: 0 to 1. Worked out when a tool is indexed, not when it is found. */
+export function impactOf(count: number): number {
+  return count / (count + K1 / COUNT_UNIT);
 }
 
 /** Where the given terms stand in a list of places, ascending. */

@@ -1,5 +1,5 @@
 import { nameKey } from "./intent.js";
-import { type IndexedTool, type Postings, type PreparedTool, placesOf, type Segment, type ServiceTable } from "./segment.js";
+import { type IndexedTool, impactOf, type Postings, type PreparedTool, placesOf, type Segment, type ServiceTable } from "./segment.js";
 
 /**
  * The large segment: tools ascending by id, all numbers in typed arrays, in both directions (terms of a tool, tools of a
@@ -37,8 +37,8 @@ export class Snapshot implements Segment {
   postings(term: string): Postings | undefined {
     const number = this.parts.terms.get(term);
     if (number === undefined) return undefined;
-    const { termDocs, termCounts, termStart } = this.parts;
-    return { docs: termDocs, counts: termCounts, from: at(termStart, number), to: at(termStart, number + 1) };
+    const { termDocs, termImpacts, termStart } = this.parts;
+    return { docs: termDocs, impacts: termImpacts, from: at(termStart, number), to: at(termStart, number + 1) };
   }
 
   named(key: string): readonly number[] {
@@ -68,16 +68,12 @@ export class Snapshot implements Segment {
     }
   }
 
-  /** The tool as it was prepared, for the next snapshot. */
-  prepared(doc: number): PreparedTool {
-    const { docStart, docTerms, docCounts, termNames } = this.parts;
-    const terms: string[] = [];
-    const counts: number[] = [];
-    for (let i = at(docStart, doc); i < at(docStart, doc + 1); i++) {
-      terms.push(termNames[at(docTerms, i)] as string);
-      counts.push(at(docCounts, i));
-    }
-    return { tool: this.tool(doc), terms, counts };
+  /** Hands a tool to the builder of the next snapshot: its terms by number, for looking up names again takes most of a rebuild. */
+  copy(doc: number, into: SnapshotBuilder): void {
+    const { docStart, docTerms, docCounts } = this.parts;
+    const from = at(docStart, doc);
+    const to = at(docStart, doc + 1);
+    into.addKnown(this.tool(doc), this.parts.termNames, docTerms.subarray(from, to), docCounts.subarray(from, to));
   }
 
   /** Bytes of the typed arrays. */
@@ -100,7 +96,7 @@ interface SnapshotParts {
   /** Tools of a term: from termStart[t] to termStart[t + 1]. */
   readonly termStart: Uint32Array;
   readonly termDocs: Uint32Array;
-  readonly termCounts: Uint16Array;
+  readonly termImpacts: Float32Array;
 }
 
 /** Gathers tools, ascending by id, and turns their terms into postings; both can be done piece by piece. */
@@ -115,19 +111,25 @@ export class SnapshotBuilder {
   private docTerms = new Uint32Array(1024);
   private docCounts = new Uint16Array(1024);
   private used = 0;
+  /** Numbers of the other snapshot's terms in this one, plus 1; 0 where it is not known yet. */
+  private known: Uint32Array | undefined;
 
   constructor(private readonly table: ServiceTable) {}
 
   add({ tool, terms, counts }: PreparedTool): void {
-    const doc = this.tools.length;
-    this.tools.push(tool);
-    this.ids.set(tool.toolId, doc);
-    this.addName(nameKey(tool.name), doc);
-    this.services.push(this.table.numberOf(tool.serverId));
-    while (this.used + terms.length > this.docTerms.length) this.grow();
+    this.begin(tool, terms.length);
+    for (let i = 0; i < terms.length; i++) this.term(this.termNumber(terms[i] as string), counts[i] as number);
+    this.docStart.push(this.used);
+  }
+
+  /** As `add`, with terms as numbers of another snapshot, always the same one: `names` are all of its terms. */
+  addKnown(tool: IndexedTool, names: readonly string[], terms: Uint32Array, counts: Uint16Array): void {
+    this.known ??= new Uint32Array(names.length);
+    this.begin(tool, terms.length);
     for (let i = 0; i < terms.length; i++) {
-      this.docTerms[this.used] = this.termNumber(terms[i] as string);
-      this.docCounts[this.used++] = counts[i] as number;
+      const old = at(terms, i);
+      if (at(this.known, old) === 0) this.known[old] = this.termNumber(names[old] as string) + 1;
+      this.term(at(this.known, old) - 1, at(counts, i));
     }
     this.docStart.push(this.used);
   }
@@ -147,7 +149,7 @@ export class SnapshotBuilder {
     for (let t = 0; t < this.termNames.length; t++) termStart[t + 1] = at(termStart, t + 1) + at(termStart, t);
     yield;
     const termDocs = new Uint32Array(used);
-    const termCounts = new Uint16Array(used);
+    const termImpacts = new Float32Array(used);
     const next = termStart.slice();
     for (let doc = 0; doc < this.tools.length; doc++) {
       for (let i = docStart[doc] as number; i < (docStart[doc + 1] as number); i++) {
@@ -155,7 +157,7 @@ export class SnapshotBuilder {
         const place = at(next, term);
         next[term] = place + 1;
         termDocs[place] = doc;
-        termCounts[place] = at(docCounts, i);
+        termImpacts[place] = impactOf(at(docCounts, i));
       }
       if (doc % DOCS === DOCS - 1) yield;
     }
@@ -171,8 +173,22 @@ export class SnapshotBuilder {
       docCounts,
       termStart,
       termDocs,
-      termCounts,
+      termImpacts,
     });
+  }
+
+  private begin(tool: IndexedTool, terms: number): void {
+    const doc = this.tools.length;
+    this.tools.push(tool);
+    this.ids.set(tool.toolId, doc);
+    this.addName(nameKey(tool.name), doc);
+    this.services.push(this.table.numberOf(tool.serverId));
+    while (this.used + terms > this.docTerms.length) this.grow();
+  }
+
+  private term(number: number, count: number): void {
+    this.docTerms[this.used] = number;
+    this.docCounts[this.used++] = count;
   }
 
   private termNumber(term: string): number {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { documentOf, type ToolDocument } from "../../../src/gate/document.js";
 import { intentOf } from "../../../src/gate/intent.js";
 import { indexOf, LiveIndex, type Pace } from "../../../src/gate/live-index.js";
-import type { SearchResult } from "../../../src/gate/search.js";
+import type { Hit } from "../../../src/gate/search.js";
 import { EMPTY_STUB } from "../../../src/domain/stub.js";
 
 const PACE: Pace = { monotonic: () => performance.now(), pause: () => new Promise((resolve) => setImmediate(resolve)) };
@@ -19,8 +19,12 @@ function documentWith(some: Pick<ToolDocument, "toolId" | "serverId" | "name"> &
   return { title: "", description: "", useWhen: "", keywords: [], tags: [], service: "", parameters: [], ...some };
 }
 
-const ids = ({ hits }: SearchResult) => hits.map((hit) => hit.tool.toolId);
-const search = (index: LiveIndex, text: string, limit = 5) => index.search(intentOf({ text }), { limit });
+const ids = ({ hits }: { hits: readonly Pick<Hit, "tool">[] }) => hits.map((hit) => hit.tool.toolId);
+/** As values that can be compared: the words that fit are worked out when asked for. */
+function search(index: LiveIndex, text: string, limit = 5) {
+  const { hits, ...rest } = index.search(intentOf({ text }), { limit });
+  return { ...rest, hits: hits.map((hit) => ({ ...hit, matched: hit.matched() })) };
+}
 
 const WORDS = ["order", "invoice", "customer", "create", "close", "delete", "update", "list", "订单", "关闭", "report", "export"];
 const anyWords = fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 5 });
