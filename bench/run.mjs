@@ -1,4 +1,4 @@
-/** node bench/run.mjs [--quick] [--json FILE] [bench…]: exit code 1 when a full run misses a limit. */
+/** npm run bench -- [--quick] [--json FILE] [bench…]: exit code 1 when a full run misses a limit. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { dirname } from "node:path";

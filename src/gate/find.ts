@@ -3,7 +3,7 @@ import { LIMITS } from "../domain/limits.js";
 import type { StubFields } from "../domain/stub.js";
 import type { FindQuery, Reason, Sequence, SideEffect, WithheldTool } from "./api.js";
 import type { Candidates } from "./candidates.js";
-import { byScore, type Candidate } from "./fusion.js";
+import { byScore, type Candidate, withScore } from "./fusion.js";
 import { type Intent, nameKey } from "./intent.js";
 import { firstSteps } from "./related/declared.js";
 import { isDestructive } from "./related/verbs.js";
@@ -166,7 +166,7 @@ function weighted(ranked: readonly Candidate[], offers: Offers, deps: ChoiceDeps
     const listed = offers.lookUp(toolId);
     const { factor = 1, least = 0 } = (listed && deps.ruling.preference(listed.serverId, listed.tool)) ?? {};
     const score = Math.max(least, candidate.score * factor * deps.priority.factorOf(toolId));
-    return score === candidate.score ? candidate : { ...candidate, score };
+    return score === candidate.score ? candidate : withScore(candidate, score);
   });
   return weighed.sort(byScore);
 }

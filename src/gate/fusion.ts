@@ -45,11 +45,15 @@ export function fuse({ hits }: SearchResult, { memory, dense }: Signals): Candid
     const remembered = memory?.tools.get(hit.tool.toolId) ?? 0;
     const alike = bestDense > 0 ? Math.max(0, dense?.get(hit.tool.toolId) ?? 0) / bestDense : 0;
     const score = lexical + (memory?.weight ?? 0) * remembered + FUSION.dense * alike;
-    // Field by field: a spread of a hundred hits took a seventh of the time of a search.
     const { tool, raw, absolute, matched, exactName } = hit;
     return { tool, raw, absolute, matched, exactName, score, remembered, dense: alike };
   });
   return candidates.sort(byScore);
+}
+
+/** Field by field: a spread of a hundred candidates takes a seventh of the time of a search. */
+export function withScore({ tool, raw, absolute, matched, exactName, remembered, dense }: Candidate, score: number): Candidate {
+  return { tool, raw, absolute, matched, exactName, score, remembered, dense };
 }
 
 export function byScore(a: Candidate, b: Candidate): number {

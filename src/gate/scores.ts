@@ -63,21 +63,23 @@ export class Scores {
     }
   }
 
-  /** A score that at least `count` tools reach, and not many more; 0 where that is not known. */
+  /** A score that at least `count` tools reach, and not many more; 0 where there are not so many. */
   reachedBy(count: number): number {
     let most = 0;
     for (let service = 0; service < this.services; service++) most = Math.max(most, this.best[service] as number);
     if (most === 0) return 0;
     const held = new Uint32Array(STEPS + 1);
-    for (let service = 0; service < this.services; service++) {
-      const step = Math.floor(((this.best[service] as number) / most) * STEPS);
+    const hold = (score: number) => {
+      const step = Math.min(STEPS, Math.floor((score / most) * STEPS));
       held[step] = (held[step] as number) + 1;
-    }
-    // The best tool of a server has the best's own score, so that many servers are that many tools.
-    let servers = 0;
+    };
+    // The best tool of a server has the best's own score, so that many servers are that many tools, and there are fewer of them.
+    if (this.services >= MANY * count) for (let service = 0; service < this.services; service++) hold(this.best[service] as number);
+    else this.each(() => 0, (_segment, _doc, score) => hold(score));
+    let found = 0;
     for (let step = STEPS; step > 0; step--) {
-      servers += held[step] as number;
-      if (servers >= count) return (step / STEPS) * most * (1 - ROUNDING);
+      found += held[step] as number;
+      if (found >= count) return (step / STEPS) * most * (1 - ROUNDING);
     }
     return 0;
   }
@@ -119,6 +121,8 @@ export class Scores {
 
 /** Of the best score, what the search for a bar tells apart. */
 const STEPS = 512;
+/** From this many servers for each tool that is sought, they tell enough. */
+const MANY = 4;
 /** Sums of shares may come out a little below the whole. */
 const ROUNDING = 1e-9;
 

@@ -58,7 +58,7 @@ export class Searcher {
     const also = wanted(segments, exact, options);
     this.scores.score(segments, services, weighed);
     try {
-      const scored = (place: Place) => ({ ...place, raw: this.scores.of(place.segment, place.doc) });
+      const scored = ({ segment, doc, toolId }: Place) => ({ segment, doc, raw: this.scores.of(segment, doc), toolId });
       const named = [...exact.values()].map(scored).sort(better);
       const top = this.best((toolId) => exact.has(toolId) || also.has(toolId), options);
       const others = [...top, ...[...also.values()].map(scored)].sort(better);

@@ -1,4 +1,5 @@
 import type { Intent } from "./intent.js";
+import { nthLargest } from "./nth-largest.js";
 import { type Hasher, markOf, newer, OWN, rememberedTerms, type Use } from "./uses.js";
 
 /** A use near to an intent. */
@@ -31,6 +32,7 @@ export class UseTable {
   private readonly free: number[] = [];
   private shared = new Float64Array(0);
   private ownShared = new Float64Array(0);
+  private touched = new Uint32Array(0);
   private version = 0;
   private count = 0;
   private once = 0;
@@ -89,14 +91,32 @@ export class UseTable {
    */
   nearest(intent: Intent, hasher: Hasher, most: number, least: number): Near[] {
     const asked = this.asked(intent, hasher);
-    const near = this.sharing(asked).flatMap(({ entry, shared, own }) => {
-      this.measure(entry);
-      const alike = Math.min(cosine(shared, entry.all, asked.all), cosine(own, entry.own, asked.own), 1);
-      return alike >= least ? [{ toolId: entry.toolId, use: entry.use, likeness: alike }] : [];
-    });
+    const slots = this.sharing(asked);
+    const alike = new Float64Array(slots.length);
+    for (let i = 0; i < slots.length; i++) {
+      const slot = slots[i] as number;
+      alike[i] = this.likeness(slot, asked);
+      this.shared[slot] = this.ownShared[slot] = 0;
+    }
+    const bar = Math.max(least, slots.length > most ? nthLargest(alike.slice(), most) : 0);
+    const near: Near[] = [];
+    for (let i = 0; i < slots.length; i++) {
+      const likeness = alike[i] as number;
+      if (likeness < bar) continue;
+      const { toolId, use } = this.entries[slots[i] as number] as Entry;
+      near.push({ toolId, use, likeness });
+    }
     const order = (a: Near, b: Near) =>
       b.likeness - a.likeness || newer(a.use, b.use) || (a.toolId < b.toolId ? -1 : a.toolId > b.toolId ? 1 : 0);
     return near.sort(order).slice(0, most);
+  }
+
+  private likeness(slot: number, asked: Asked): number {
+    const entry = this.entries[slot] as Entry;
+    this.measure(entry);
+    const shared = this.shared[slot] as number;
+    const own = this.ownShared[slot] as number;
+    return Math.min(cosine(shared, entry.all, asked.all), cosine(own, entry.own, asked.own), 1);
   }
 
   private asked(intent: Intent, hasher: Hasher): Asked {
@@ -113,36 +133,46 @@ export class UseTable {
     return { terms, all, own };
   }
 
-  /** The entries that share most with what is asked, and how much: in all, and of the intents themselves. */
-  private sharing({ terms }: Asked): { entry: Entry; shared: number; own: number }[] {
+  /** Slots of the entries that share most with what is asked; how much, in all and of the intents themselves, is left in the arrays. */
+  private sharing({ terms }: Asked): Uint32Array {
     if (this.shared.length < this.entries.length) {
       this.shared = new Float64Array(this.entries.length * 2);
       this.ownShared = new Float64Array(this.entries.length * 2);
+      this.touched = new Uint32Array(this.entries.length * 2);
     }
-    const { shared, ownShared } = this;
-    const touched: number[] = [];
+    const { shared, ownShared, touched } = this;
+    let found = 0;
     for (const [hash, { worth, own }] of terms) {
       const list = this.byTerm.get(hash);
       if (!list) continue;
       const weight = worth * this.rarity(hash);
-      for (let i = 0; i < list.length; i++) {
-        const slot = list.slots[i] as number;
-        const mark = list.marks[i] as number;
+      const { slots, marks, length } = list;
+      for (let i = 0; i < length; i++) {
+        const slot = slots[i] as number;
+        const mark = marks[i] as number;
         const adds = weight * (mark & ~OWN);
-        if (shared[slot] === 0) touched.push(slot);
-        shared[slot] = (shared[slot] as number) + adds;
+        const before = shared[slot] as number;
+        if (before === 0) touched[found++] = slot;
+        shared[slot] = before + adds;
         if (own && mark & OWN) ownShared[slot] = (ownShared[slot] as number) + adds;
       }
     }
-    const least = touched.length > CONSIDERED ? leastOfBest(shared, touched, CONSIDERED) : 0;
-    const best: { entry: Entry; shared: number; own: number }[] = [];
-    for (const slot of touched) {
-      const all = shared[slot] as number;
-      if (all >= least) best.push({ entry: this.entries[slot] as Entry, shared: all, own: ownShared[slot] as number });
-      shared[slot] = 0;
-      ownShared[slot] = 0;
+    return found <= CONSIDERED ? touched.slice(0, found) : this.mostOf(touched.subarray(0, found));
+  }
+
+  /** Those of the slots that share most; the others are cleared. */
+  private mostOf(slots: Uint32Array): Uint32Array {
+    const { shared, ownShared } = this;
+    const amounts = new Float64Array(slots.length);
+    for (let i = 0; i < slots.length; i++) amounts[i] = shared[slots[i] as number] as number;
+    const least = nthLargest(amounts, CONSIDERED);
+    let kept = 0;
+    for (let i = 0; i < slots.length; i++) {
+      const slot = slots[i] as number;
+      if ((shared[slot] as number) >= least) slots[kept++] = slot;
+      else shared[slot] = ownShared[slot] = 0;
     }
-    return best;
+    return slots.slice(0, kept);
   }
 
   /** Rarities move with every use; what hangs on them is made anew when it is needed after that. */
@@ -205,12 +235,6 @@ interface Asked {
 
 function cosine(dot: number, a: number, b: number): number {
   return a > 0 && b > 0 ? dot / Math.sqrt(a * b) : 0;
-}
-
-/** The value of the best `n` that is the least; equal ones beyond them count as well. */
-function leastOfBest(values: Float64Array, places: readonly number[], n: number): number {
-  const sorted = Float64Array.from(places, (place) => values[place] as number).sort();
-  return sorted[sorted.length - n] as number;
 }
 
 /** Where a term stands: slots of entries, and its marks there. */
