@@ -1,4 +1,4 @@
-import { type Candidate, fitting, fuse } from "./fusion.js";
+import { type Candidate, fitting, fuse, type Signals } from "./fusion.js";
 import type { Intent } from "./intent.js";
 import type { LiveIndex } from "./live-index.js";
 import type { IntentMemory } from "./memory.js";
@@ -17,6 +17,7 @@ export interface Ask {
   readonly sought?: Iterable<string> | undefined;
   /** Candidates wanted, at least; 100 if unsaid. */
   readonly pool?: number;
+  readonly weigh?: Signals["weigh"];
 }
 
 export interface Candidates {
@@ -29,11 +30,11 @@ export interface Candidates {
 }
 
 /** Which tools fit an intent, by words, by past uses and by meaning where vectors are at hand. */
-export function candidatesFor(index: LiveIndex, { intent, nowMs, memory, dense, accept, sought = [], pool = POOL }: Ask): Candidates {
+export function candidatesFor(index: LiveIndex, { intent, nowMs, memory, dense, accept, sought = [], pool = POOL, weigh }: Ask): Candidates {
   const remembered = memory?.recall(intent, nowMs);
   const also = [...sought, ...(remembered?.tools.keys() ?? []), ...(dense?.keys() ?? [])];
   const found = index.search(intent, { limit: pool, also, ...(accept ? { accept } : {}) });
-  const ranked = fuse(found, { ...(remembered ? { memory: remembered } : {}), ...(dense ? { dense } : {}) });
+  const ranked = fuse(found, { ...(remembered ? { memory: remembered } : {}), ...(dense ? { dense } : {}), ...(weigh ? { weigh } : {}) });
   const fits = fitting(found, remembered);
   return { ranked, weak: !ranked.some(fits), fits };
 }

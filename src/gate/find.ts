@@ -3,7 +3,7 @@ import { LIMITS } from "../domain/limits.js";
 import type { StubFields } from "../domain/stub.js";
 import type { FindQuery, Reason, Sequence, SideEffect, WithheldTool } from "./api.js";
 import type { Candidates } from "./candidates.js";
-import { byScore, type Candidate, withScore } from "./fusion.js";
+import type { Candidate } from "./fusion.js";
 import { type Intent, nameKey } from "./intent.js";
 import { firstSteps } from "./related/declared.js";
 import { isDestructive } from "./related/verbs.js";
@@ -35,8 +35,8 @@ export interface Choice {
 }
 
 export interface ChoiceDeps extends OfferDeps {
-  /** Candidates, best first, `pool` at least where there are so many. */
-  readonly rank: (accept: (tool: IndexedTool) => boolean, pool: number) => Candidates;
+  /** Candidates by their weighed scores, best first, `pool` at least where there are so many. */
+  readonly rank: (accept: (tool: IndexedTool) => boolean, pool: number, weigh: (toolId: string, score: number) => number) => Candidates;
   readonly priority: Priority;
   readonly related: Related;
 }
@@ -133,9 +133,11 @@ export function choose(query: FindQuery, intent: Intent, topK: number, deps: Cho
 
 function shortlist(offers: Offers, intent: Intent, topK: number, deps: ChoiceDeps) {
   const pool = Math.max(POOL, 2 * topK);
-  const rank = (accept: (tool: IndexedTool) => boolean) => {
-    const found = deps.rank(accept, pool);
-    return { ranked: weighted(found.ranked, offers, deps), fits: found.fits };
+  const rank = (accept: (tool: IndexedTool) => boolean) => deps.rank(accept, pool, weigh);
+  const weigh = (toolId: string, score: number) => {
+    const listed = offers.lookUp(toolId);
+    const { factor = 1, least = 0 } = (listed && deps.ruling.preference(listed.serverId, listed.tool)) ?? {};
+    return Math.max(least, score * factor * deps.priority.factorOf(toolId));
   };
   let { ranked, fits } = rank(({ toolId }) => offers.lookUp(toolId) !== undefined);
   const withheld: WithheldTool[] = [];
@@ -157,18 +159,6 @@ function shortlist(offers: Offers, intent: Intent, topK: number, deps: ChoiceDep
     for (const { tool, exactName } of ranked) open.offer(tool, exactName);
   }
   return { ranked, fits, withheld, inTheWay, open };
-}
-
-/** Candidates by what rules and past calls make of their scores. */
-function weighted(ranked: readonly Candidate[], offers: Offers, deps: ChoiceDeps): readonly Candidate[] {
-  const weighed = ranked.map((candidate) => {
-    const { toolId } = candidate.tool;
-    const listed = offers.lookUp(toolId);
-    const { factor = 1, least = 0 } = (listed && deps.ruling.preference(listed.serverId, listed.tool)) ?? {};
-    const score = Math.max(least, candidate.score * factor * deps.priority.factorOf(toolId));
-    return score === candidate.score ? candidate : withScore(candidate, score);
-  });
-  return weighed.sort(byScore);
 }
 
 /**

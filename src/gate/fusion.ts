@@ -24,11 +24,13 @@ export interface Signals {
   readonly memory?: Recollection;
   /** Per tool, any scale, more is better; absent or empty when no embedder answered. */
   readonly dense?: ReadonlyMap<string, number>;
+  /** What rules and past calls make of a tool's score; it stays, if unsaid. */
+  readonly weigh?: (toolId: string, score: number) => number;
 }
 
 /** A hit with what it is ranked by. */
 export interface Candidate extends Hit {
-  /** Sum of the signals; comparable within one answer. */
+  /** Sum of the signals, weighed; comparable within one answer. */
   readonly score: number;
   /** What past uses say, 0 to 1. */
   readonly remembered: number;
@@ -37,23 +39,20 @@ export interface Candidate extends Hit {
 }
 
 /** Candidates by score: exactly named ones first, ties by tool id. Each signal is divided by its own best, never by its rank. */
-export function fuse({ hits }: SearchResult, { memory, dense }: Signals): Candidate[] {
-  const best = Math.max(0, ...hits.map((hit) => hit.raw));
-  const bestDense = Math.max(0, ...hits.map((hit) => dense?.get(hit.tool.toolId) ?? 0));
+export function fuse({ hits }: SearchResult, { memory, dense, weigh }: Signals): Candidate[] {
+  const best = hits.reduce((most, { raw }) => Math.max(most, raw), 0);
+  const bestDense = dense ? hits.reduce((most, { tool }) => Math.max(most, dense.get(tool.toolId) ?? 0), 0) : 0;
   const candidates = hits.map((hit) => {
     const lexical = best > 0 ? hit.raw / best : 0;
     const remembered = memory?.tools.get(hit.tool.toolId) ?? 0;
     const alike = bestDense > 0 ? Math.max(0, dense?.get(hit.tool.toolId) ?? 0) / bestDense : 0;
-    const score = lexical + (memory?.weight ?? 0) * remembered + FUSION.dense * alike;
+    const sum = lexical + (memory?.weight ?? 0) * remembered + FUSION.dense * alike;
+    const score = weigh ? weigh(hit.tool.toolId, sum) : sum;
+    // Field by field: a spread of a hundred candidates takes a seventh of the time of a search.
     const { tool, raw, absolute, matched, exactName } = hit;
     return { tool, raw, absolute, matched, exactName, score, remembered, dense: alike };
   });
   return candidates.sort(byScore);
-}
-
-/** Field by field: a spread of a hundred candidates takes a seventh of the time of a search. */
-export function withScore({ tool, raw, absolute, matched, exactName, remembered, dense }: Candidate, score: number): Candidate {
-  return { tool, raw, absolute, matched, exactName, score, remembered, dense };
 }
 
 export function byScore(a: Candidate, b: Candidate): number {

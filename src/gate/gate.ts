@@ -157,9 +157,9 @@ export class Gate implements GateApi {
       category,
       priority: past?.priority(clock.now(), lastOf(query.recent)) ?? NO_PRIORITY,
       related: composeRelated([this.siblings, ...(past ? [sequencesRelated({ follows: past.follows, recent: query.recent, cut, labelOf })] : [])]),
-      rank: (accept, pool) =>
+      rank: (accept, pool, weigh) =>
         held
-          ? candidatesFor(held.index, { intent, nowMs: clock.now(), memory: past?.memory, dense: alike.tools, accept, sought, pool })
+          ? candidatesFor(held.index, { intent, nowMs: clock.now(), memory: past?.memory, dense: alike.tools, accept, sought, pool, weigh })
           : NOTHING_FOUND,
     });
     observer.found(choice.kept.length === 0 ? "none" : choice.weak ? "weak" : "good", clock.monotonic() - began);

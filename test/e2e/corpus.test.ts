@@ -2,52 +2,18 @@
  * Harvested listings of real servers, served by real processes in both eras: every definition comes back byte for byte,
  * also after a kill -9 of the registry.
  */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { findNodeAtLocation, type Node, parseTree } from "jsonc-parser";
+import { existsSync } from "node:fs";
 import { describe, expect, it, vi } from "vitest";
 import { definitionDigest } from "../../src/domain/digest.js";
+import { type Harvest, harvestsIn, LARGE, SMALL } from "../support/harvests.js";
 import { RemoteRegistry, startRegistry } from "../support/registry.js";
 import { startFixture } from "../support/servers.js";
 
 // Whole processes on a machine that may be slow; each wait has its own end.
 vi.setConfig({ testTimeout: 60_000 });
 
-const SMALL = fileURLToPath(new URL("../fixtures/corpus", import.meta.url));
-const LARGE = fileURLToPath(new URL("../../../shared/corpus/mcp-servers", import.meta.url));
 /** Server processes at a time. */
 const AT_ONCE = 6;
-
-interface Sent {
-  readonly text: string;
-  readonly inputSchema: string;
-}
-
-interface Harvest {
-  readonly serverId: string;
-  readonly file: string;
-  /** name → what the server sends. */
-  readonly tools: ReadonlyMap<string, Sent>;
-}
-
-function harvestsIn(folder: string): Harvest[] {
-  const files = readdirSync(folder)
-    .filter((name) => name.endsWith(".json"))
-    .sort();
-  return files.map((name) => readHarvest(join(folder, name)));
-}
-
-function readHarvest(file: string): Harvest {
-  const text = readFileSync(file, "utf8");
-  const slice = (node: Node | undefined): string => (node ? text.slice(node.offset, node.offset + node.length) : "");
-  const nodes = findNodeAtLocation(parseTree(text) as Node, ["tools"])?.children ?? [];
-  const tools = nodes.map((node): [string, Sent] => {
-    const name = findNodeAtLocation(node, ["name"])?.value as string;
-    return [name, { text: slice(node), inputSchema: slice(findNodeAtLocation(node, ["inputSchema"])) }];
-  });
-  return { serverId: basename(file, ".json"), file, tools: new Map(tools) };
-}
 
 async function serveAndRegister(api: RemoteRegistry, harvest: Harvest, era: string): Promise<void> {
   const server = await startFixture("corpus-server.mjs", [harvest.file, "--era", era]);
