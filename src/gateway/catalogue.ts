@@ -21,12 +21,34 @@ export class Catalogue {
     return this.#follower.stubs().length > 0 || ["live", "stale"].includes(this.#follower.state.kind);
   }
 
+  /** Resolves when there is a catalogue, when the registry turns out to be away, and in the end after `ms`. */
+  async arrived(ms: number): Promise<void> {
+    if (!this.#coming) return;
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        forget();
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      const forget = this.#follower.on("state", () => {
+        if (!this.#coming) done();
+      });
+    });
+  }
+
   /** Empty while the catalogue is what the registry has; else a sentence. */
   get stale(): string {
     const { kind } = this.#follower.state;
     if (kind === "live") return "";
     if (kind === "refused") return "The registry refuses this gateway, so its list of tools may be out of date.";
     return this.known ? "The registry is away, so this may be out of date (stale)." : "The registry is away, and its tools are not known yet.";
+  }
+
+  /** The first list is on its way, as far as anybody knows. */
+  get #coming(): boolean {
+    const { state } = this.#follower;
+    return !this.known && (state.kind === "snapshot" || (state.kind === "connecting" && !state.error));
   }
 
   tool(toolId: string): KnownTool | undefined {

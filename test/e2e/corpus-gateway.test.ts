@@ -32,17 +32,11 @@ async function serveAll(harvests: readonly Harvest[], era: Era): Promise<{ api: 
   return { api, grpc: registry.grpc };
 }
 
-/** The categories whose tools find_tools loads together, and the tools that are in none so small. */
-async function walk(api: RemoteRegistry, module: string): Promise<{ categories: string[]; alone: string[] }> {
-  const { modules, toolCount } = await api.call("getModuleMap", { module, tokenBudget: 30_000 });
-  if (toolCount <= CATEGORY_TOOLS) return { categories: [module], alone: [] };
-  const categories: string[] = [];
-  const alone: string[] = [];
-  for (const { name, toolCount: held } of modules) {
-    if (held <= CATEGORY_TOOLS && name !== module) categories.push(name);
-    else alone.push(name);
-  }
-  return { categories, alone };
+/** The categories of a server whose tools find_tools loads together. */
+async function smallCategories(api: RemoteRegistry, serverId: string): Promise<string[]> {
+  const { modules, toolCount } = await api.call("getModuleMap", { module: serverId, tokenBudget: 30_000 });
+  if (toolCount <= CATEGORY_TOOLS) return [serverId];
+  return modules.filter((m: { toolCount: number }) => m.toolCount <= CATEGORY_TOOLS).map((m: { name: string }) => m.name);
 }
 
 async function describeAll(client: AnyClient, toolset: string, toolIds: readonly string[], texts: ReadonlyMap<string, string>): Promise<void> {
@@ -68,21 +62,30 @@ function callable({ tools }: Harvest): { name: string; args: object } {
 async function everythingStable(harvests: readonly Harvest[], era: Era): Promise<void> {
   const { api, grpc } = await serveAll(harvests, era);
   const gateway = await testGateway(grpc);
-  const client = await connectClient(era === "modern" ? "sdk v2, negotiating" : "sdk v1", `${gateway.url}?mode=stable`);
-  const before = JSON.stringify(await client.listed());
-  const texts = new Map(harvests.flatMap(({ serverId, tools }) => [...tools].map(([name, { text }]): [string, string] => [`${serverId}/${name}`, text])));
-  const seen = new Set<string>();
+  const lists = new Set<string>();
   for (const harvest of harvests) {
-    const { categories } = await walk(api, harvest.serverId);
-    for (const category of categories) {
-      const { text } = await client.call("find_tools", { category });
-      const ids = [...text.matchAll(/^- ([^\s:]+)/gm)].map(([, id]) => id as string);
-      expect(ids.length, category).toBeGreaterThan(0);
-      await describeAll(client, toolsetIn(text), ids, texts);
-      for (const id of ids) seen.add(id);
-    }
+    // An agent for each: the SDK's client keeps a listener for every request that it ever made.
+    const client = await connectClient(era === "modern" ? "sdk v2, negotiating" : "sdk v1", `${gateway.url}?mode=stable`);
+    lists.add(JSON.stringify(await client.listed()));
+    await findAndDescribe(api, client, harvest);
+    await callOne(client, harvest);
+    lists.add(JSON.stringify(await client.listed()));
+    await client.close();
   }
-  // Tools of a category that is too large are found by what they are called.
+  expect(lists.size).toBe(1);
+}
+
+/** Every tool of a server: by its category, and where that is too large, by what it is called. */
+async function findAndDescribe(api: RemoteRegistry, client: AnyClient, { serverId, tools }: Harvest): Promise<void> {
+  const texts = new Map([...tools].map(([name, { text }]): [string, string] => [`${serverId}/${name}`, text]));
+  const seen = new Set<string>();
+  for (const category of await smallCategories(api, serverId)) {
+    const { text } = await client.call("find_tools", { category });
+    const ids = [...text.matchAll(/^- ([^\s:]+)/gm)].map(([, id]) => id as string);
+    expect(ids.length, category).toBeGreaterThan(0);
+    await describeAll(client, toolsetIn(text), ids, texts);
+    for (const id of ids) seen.add(id);
+  }
   for (const id of texts.keys()) {
     if (seen.has(id)) continue;
     const { text } = await client.call("find_tools", { intent: `I need ${id}`, limit: 1 });
@@ -91,15 +94,15 @@ async function everythingStable(harvests: readonly Harvest[], era: Era): Promise
     seen.add(id);
   }
   expect([...seen].sort()).toEqual([...texts.keys()].sort());
-  for (const harvest of harvests) {
-    const { name, args } = callable(harvest);
-    const id = `${harvest.serverId}/${name}`;
-    const { text } = await client.call("find_tools", { intent: id, limit: 1 });
-    const called = await client.call("call_tool", { toolset: toolsetIn(text), tool: id, arguments: args });
-    expect(called.isError, called.text).toBe(false);
-    expect(JSON.parse(called.text)).toEqual({ server: harvest.serverId, tool: name, arguments: args });
-  }
-  expect(JSON.stringify(await client.listed())).toBe(before);
+}
+
+async function callOne(client: AnyClient, harvest: Harvest): Promise<void> {
+  const { name, args } = callable(harvest);
+  const id = `${harvest.serverId}/${name}`;
+  const { text } = await client.call("find_tools", { intent: id, limit: 1 });
+  const called = await client.call("call_tool", { toolset: toolsetIn(text), tool: id, arguments: args });
+  expect(called.isError, called.text).toBe(false);
+  expect(JSON.parse(called.text)).toEqual({ server: harvest.serverId, tool: name, arguments: args });
 }
 
 async function everythingDynamic(harvests: readonly Harvest[], era: Era): Promise<void> {
@@ -107,8 +110,7 @@ async function everythingDynamic(harvests: readonly Harvest[], era: Era): Promis
   const gateway = await testGateway(grpc);
   const client = await connectClient("sdk v2, sessions", gateway.url);
   for (const harvest of harvests) {
-    const { categories } = await walk(api, harvest.serverId);
-    const [category] = categories;
+    const [category] = await smallCategories(api, harvest.serverId);
     const changes = client.changes();
     const { isError } = await client.call("find_tools", { category });
     expect(isError).toBe(false);

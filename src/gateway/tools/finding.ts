@@ -48,7 +48,9 @@ export class Finding {
   /** Rejects with RegistryError, and with RpcError when the caller gave up while a model was asked. */
   async find(caller: Caller, asked: FindArguments, toolset: Toolset | undefined, signal: AbortSignal): Promise<Found> {
     const { intent, category, limit, by, state } = asked;
-    const { registry, modelChooses, scopes, observer } = this.parts;
+    const { registry, modelChooses, scopes, observer, catalogue } = this.parts;
+    // What is found is told, and what is in a category is known, by the list that a gateway that has just started still waits for.
+    await catalogue.arrived(ASK_MS);
     if (intent === "") {
       observer.found(category === "" ? "nothing" : "category");
       return category === "" ? { kind: "nothing-asked" } : this.#category(caller, category);
