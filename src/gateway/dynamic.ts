@@ -63,8 +63,8 @@ export class DynamicFace implements Face {
     const { catalogue, finding, map } = this.parts;
     const { toolset } = await seat.read();
     const found = await finding.find(seat.caller, read.value, toolset, line.signal);
-    if (found.kind === "nothing-asked") return toolText(`Say what you want to do (intent), or name a category:\n${await map.read()}`);
-    const text = foundText(found, catalogue, exposedName);
+    if (found.kind === "nothing-asked") return toolText(`Say what you want to do (intent), or name a category:\n${await map.whole()}`);
+    const text = foundText(found, catalogue, exposedName, "names");
     if (found.kind === "large" || found.toolIds.length === 0) return toolText(text);
     const { intent, keep } = read.value;
     const changed = await seat.change((now) => ({
@@ -73,7 +73,7 @@ export class DynamicFace implements Face {
     }));
     if (sameTools(toolset, changed)) return toolText(`These tools are loaded already:\n${text}`);
     line.notify("notifications/tools/list_changed", {});
-    return toolText(`Loaded into your list of tools; call them by these names:\n${text}${this.#note()}`);
+    return toolText(`Loaded into your list of tools:\n${text}${this.#note()}`);
   }
 
   #note(): string {

@@ -8,8 +8,14 @@ import { GATEWAY } from "./words.js";
 const FRESH_MS = 10_000;
 /** Rules change without a change of the catalogue. */
 const OLD_MS = 60_000;
-/** Small enough to stand in every prompt. */
-const BUDGET_TOKENS = 400;
+/**
+ * As the registry estimates them. It stands in every prompt, so it stays far below what it stands for: half a token for each tool, and at
+ * most names and counts of some thirty servers with what the large ones are about.
+ */
+const RESIDENT_MOST = 200;
+const residentTokens = (tools: number): number => Math.min(RESIDENT_MOST, Math.ceil(10 + tools / 2));
+/** For whoever asks for the map itself. */
+const WHOLE_TOKENS = 500;
 
 export class ModuleMap {
   #text = "";
@@ -21,7 +27,7 @@ export class ModuleMap {
   constructor(
     private readonly registry: RegistryLink,
     private readonly nowMs: () => number,
-    catalogue: Catalogue,
+    private readonly catalogue: Catalogue,
     /** tool_ids that the gateway's operator gives to every session. */
     private readonly given: readonly string[],
   ) {
@@ -52,16 +58,31 @@ export class ModuleMap {
     return this.#text;
   }
 
+  /** More of it, for an answer instead of a prompt; the short one where the registry is away. */
+  async whole(): Promise<string> {
+    try {
+      return textOf(await this.registry.moduleMap(GATEWAY, { tokenBudget: WHOLE_TOKENS }));
+    } catch (error) {
+      if (!isAway(error)) throw error;
+      return this.read();
+    }
+  }
+
   async #fetch(): Promise<void> {
     this.#changed = false;
     this.#readAtMs = this.nowMs();
     try {
-      const { text, leftOut, alwaysIncluded } = await this.registry.moduleMap(GATEWAY, { tokenBudget: BUDGET_TOKENS });
-      this.#included = alwaysIncluded;
-      this.#text = leftOut === 0 ? text : `${text}\n(and ${leftOut} more; ask for an intent)`;
+      const { length } = this.catalogue.tools();
+      const map = await this.registry.moduleMap(GATEWAY, { tokenBudget: length === 0 ? RESIDENT_MOST : residentTokens(length) });
+      this.#included = map.alwaysIncluded;
+      this.#text = textOf(map);
     } catch (error) {
       this.#changed = true;
       if (!isAway(error)) throw error;
     }
   }
+}
+
+function textOf({ text, leftOut }: { readonly text: string; readonly leftOut: number }): string {
+  return leftOut === 0 ? text : `${text}\n(and ${leftOut} more; ask for an intent)`;
 }

@@ -53,15 +53,15 @@ export class StableFace implements Face {
     const seen = handle === "" ? undefined : await toolsets.read(seat.caller, handle);
     if (handle !== "" && !seen) return unknownToolset(handle);
     const found = await finding.find(seat.caller, read.value, seen?.toolset, signal);
-    if (found.kind === "large" || (found.kind !== "nothing-asked" && found.toolIds.length === 0)) return toolText(foundText(found, catalogue, asIs));
+    if (found.kind === "large" || (found.kind !== "nothing-asked" && found.toolIds.length === 0)) return toolText(foundText(found, catalogue, asIs, "labels"));
     const facts = { [FACTS.intent]: intent };
     const add = found.kind === "nothing-asked" ? [] : found.toolIds;
     const toolset = seen
       ? await toolsets.change(seat.caller, handle, (now) => ({ toolIds: added(now, add), setFacts: facts }))
       : await toolsets.create(seat.caller, facts, [...new Set([...add, ...map.always])].slice(0, HELD));
     if (!toolset) return unknownToolset(handle);
-    if (found.kind === "nothing-asked") return toolText(`toolset: ${toolset.handle}\nSay what you want to do (intent), or name a category:\n${await map.read()}`);
-    return toolText(`toolset: ${toolset.handle}\n${foundText(found, catalogue, asIs)}${note(catalogue.stale)}`);
+    if (found.kind === "nothing-asked") return toolText(`toolset: ${toolset.handle}\nSay what you want to do (intent), or name a category:\n${await map.whole()}`);
+    return toolText(`toolset: ${toolset.handle}\n${foundText(found, catalogue, asIs, "labels")}${note(catalogue.stale)}`);
   }
 
   async #describe(seat: Seat, given: unknown): Promise<Result> {

@@ -38,7 +38,7 @@ export interface Row {
   readonly byKind: Readonly<Record<string, number>>;
 }
 
-const GATE = "map + gate (5)";
+const GATE = "gateway, map + gate (5)";
 const LIBRARY = "library, map + gate (5)";
 
 export async function benchmark(world: World, { story, title, listings, intents, aims }: Benchmark, say: Say): Promise<Outcome> {
@@ -55,8 +55,7 @@ export async function benchmark(world: World, { story, title, listings, intents,
     stubs,
     // A category of more tools is not loaded as a whole.
     ...(largest <= 40 ? [throughGateway("map, right category", gateway.url, ({ tools: [id = ""] }) => ({ category: id.split("/")[0] }))] : []),
-    throughGateway("map + gate (8, default)", gateway.url, ({ text }) => ({ intent: text })),
-    throughGateway(GATE, gateway.url, ({ text }) => ({ intent: text, limit: 5 })),
+    throughGateway(GATE, gateway.url, ({ text }) => ({ intent: text })),
     await throughStableGateway(gateway.url),
     await throughLibrary(LIBRARY, world.address, story),
   ];

@@ -98,7 +98,7 @@ export async function throughStableGateway(url: string): Promise<Way> {
     name: "gateway, stable (5)",
     turn: async (intent) => {
       const { tokens: list } = await agent.list();
-      const found = await agent.call("find_tools", { intent: intent.text, limit: 5 });
+      const found = await agent.call("find_tools", { intent: intent.text });
       const toolset = /^toolset: (\S+)$/m.exec(found.text)?.[1] ?? "";
       const ids = [...found.text.matchAll(/^- (\S+?)(?::|$| )/gm)].map(([, id = ""]) => id);
       const chosen = intent.tools.find((id) => ids.includes(id)) ?? ids[0];
@@ -111,7 +111,7 @@ export async function throughStableGateway(url: string): Promise<Way> {
 }
 
 /** As the gateway has it. */
-const MAP_TOKENS = 400;
+const MAP_TOKENS = 200;
 
 /** The library: the host asks the gate before the model is asked, so that no request is spent on it. */
 export async function throughLibrary(name: string, address: string, namespace: string): Promise<Way> {

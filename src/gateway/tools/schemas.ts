@@ -1,13 +1,15 @@
-/** The gateway's own tools as clients list them. Their texts are constants, so a list of them is the same bytes every time. */
+/**
+ * The gateway's own tools as clients list them. Their texts are constants, so a list of them is the same bytes every time; they are short,
+ * because every prompt pays for them.
+ */
 
-const INTENT = { type: "string", description: "What you want to do, in your own words and any language." };
-const CATEGORY = { type: "string", description: "A category: only its tools are considered, or without an intent all of them." };
-const LIMIT = { type: "integer", minimum: 1, maximum: 20, description: "At most this many tools; 5 if unsaid." };
+const INTENT = { type: "string", description: "What you want to do, in any language." };
+const CATEGORY = { type: "string", description: "Only tools of this category; all of them without an intent." };
+const LIMIT = { type: "integer", description: "1 to 20 tools; 5 if unsaid." };
 const STATE = {
   type: "array",
   items: { type: "string" },
-  maxItems: 100,
-  description: "Facts of where you are, name or name=value, such as logged_in or branch=main: some tools are offered only where such a fact holds.",
+  description: "Facts such as logged_in or branch=main: some tools need them.",
 };
 /** Where the gateway has a model to ask. */
 const BY = {
@@ -28,13 +30,13 @@ export function findToolsForSession(map: string, modelChooses: boolean): object 
     name: "find_tools",
     title: "Find tools",
     description:
-      "Loads the tools that you need into your list of tools, and takes out those that were loaded before. Say what you want to do, or name " +
-      `a category. Call it again whenever you turn to something else.${map === "" ? "" : `\n\nCategories:\n${map}`}`,
+      "Loads the tools for what you want to do, or of a category, into your list of tools, in place of those loaded before. " +
+      `Call it again for anything else.${map === "" ? "" : `\n\nCategories:\n${map}`}`,
     inputSchema: {
       type: "object",
       properties: {
         ...wanted(modelChooses),
-        keep: { type: "boolean", description: "Keep the tools that were loaded before." },
+        keep: { type: "boolean", description: "Keep those loaded before." },
       },
       additionalProperties: false,
     },
