@@ -124,6 +124,8 @@ export interface MapQuery {
 export interface MapOutput extends ModuleMap {
   /** Tools of rules that match every question, as far as they may be offered to anybody. */
   readonly alwaysIncluded: readonly string[];
+  /** Facts of an agent's state that rules look at, sorted. */
+  readonly stateFacts: readonly string[];
   readonly position: Position;
   readonly stale: boolean;
 }

@@ -184,8 +184,9 @@ export class Gate implements GateApi {
     const cut = await this.deps.catalogue.at(namespace, minRevision);
     const budget = tokenBudget === 0 ? LIMITS.mapTokensDefault : tokenBudget;
     const map = this.mapIn(cut, namespace, module, budget);
-    const always = alwaysIncluded(namespace, this.deps.rules(namespace), cut, (listed) => this.labelOf(listed));
-    return { ...map, alwaysIncluded: always, position: cut.position, stale: cut.stale };
+    const rules = this.deps.rules(namespace);
+    const always = alwaysIncluded(namespace, rules, cut, (listed) => this.labelOf(listed));
+    return { ...map, alwaysIncluded: always, stateFacts: rules.stateFacts, position: cut.position, stale: cut.stale };
   }
 
   async report(report: OutcomeReport): Promise<{ readonly remembered: boolean }> {

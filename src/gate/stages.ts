@@ -11,6 +11,8 @@ export interface Rules {
   judge(query: FindQuery, intent: Intent): Ruling;
   /** Names of the declared categories, in their order. */
   readonly categories: readonly string[];
+  /** Facts of the agent's state that conditions look at, sorted, without repeats. */
+  readonly stateFacts: readonly string[];
   /** Whether a tool is a member of a declared category; undefined where none is declared under that name. Always the same function. */
   category(name: string): ((serverId: string, tool: Pick<Tool, "name" | "tags">) => boolean) | undefined;
 }
@@ -34,7 +36,7 @@ export interface Preference {
 }
 
 export const NO_RULING: Ruling = { denial: () => undefined, preference: () => undefined, always: [], sought: [] };
-export const NO_RULES: Rules = { judge: () => NO_RULING, categories: [], category: () => undefined };
+export const NO_RULES: Rules = { judge: () => NO_RULING, categories: [], stateFacts: [], category: () => undefined };
 
 /** Frequency, recency and reliability of a tool in one namespace. */
 export interface Priority {

@@ -40,7 +40,7 @@ export class DynamicFace implements Face {
       const text = isDefinition(definition) && presentedDefinition(definition.text, exposedName(id), era);
       return text ? [text] : [];
     });
-    const own = JSON.stringify(findToolsForSession(modules, finding.modelChooses));
+    const own = JSON.stringify(findToolsForSession(modules, map.facts, finding.modelChooses));
     return { kind: "text", text: `{"tools":[${[own, ...texts].join(",")}]}` };
   }
 

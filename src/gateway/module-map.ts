@@ -1,25 +1,24 @@
 /** The module map as descriptions carry it: read now and again, the last one kept. */
+import { compareText } from "../domain/ids.js";
 import type { Catalogue } from "./catalogue.js";
 import { isAway } from "./away.js";
 import type { RegistryLink } from "./registry.js";
-import { GATEWAY } from "./words.js";
+import { GATEWAY, type KnownTool } from "./words.js";
 
 /** Registries change all the time; what a prompt says of them need not. */
 const FRESH_MS = 10_000;
 /** Rules change without a change of the catalogue. */
 const OLD_MS = 60_000;
-/**
- * As the registry estimates them. It stands in every prompt, so it stays far below what it stands for: half a token for each tool, and at
- * most names and counts of some thirty servers with what the large ones are about.
- */
+/** As the registry estimates them. The map stands in every prompt: some for each server, for its name, its tools' number and what they are about. */
 const RESIDENT_MOST = 200;
-const residentTokens = (tools: number): number => Math.min(RESIDENT_MOST, Math.ceil(10 + tools / 2));
+const residentTokens = (servers: number): number => Math.min(RESIDENT_MOST, 36 + 6 * servers);
 /** For whoever asks for the map itself. */
 const WHOLE_TOKENS = 500;
 
 export class ModuleMap {
   #text = "";
   #included: readonly string[] = [];
+  #facts: readonly string[] = [];
   #readAtMs = Number.NEGATIVE_INFINITY;
   #changed = true;
   #reading: Promise<void> | undefined;
@@ -42,6 +41,16 @@ export class ModuleMap {
   /** tool_ids that every session sees: the gateway's own, and those that the registry's rules include whatever is asked, as last read. */
   get always(): readonly string[] {
     return [...new Set([...this.given, ...this.#included])];
+  }
+
+  /** Facts of the agent's state that rules look at or tools need, as last read; sorted. */
+  get facts(): readonly string[] {
+    return this.#facts;
+  }
+
+  /** Differs where what a prompt says of the catalogue differs. */
+  get mark(): string {
+    return `${this.#text}\n${this.#facts.join("\n")}`;
   }
 
   /**
@@ -72,15 +81,21 @@ export class ModuleMap {
     this.#changed = false;
     this.#readAtMs = this.nowMs();
     try {
-      const { length } = this.catalogue.tools();
-      const map = await this.registry.moduleMap(GATEWAY, { tokenBudget: length === 0 ? RESIDENT_MOST : residentTokens(length) });
+      const tools = this.catalogue.tools();
+      const servers = new Set(tools.map(({ serverId }) => serverId)).size;
+      const map = await this.registry.moduleMap(GATEWAY, { tokenBudget: servers === 0 ? RESIDENT_MOST : residentTokens(servers) });
       this.#included = map.alwaysIncluded;
+      this.#facts = [...new Set([...map.stateFacts, ...tools.flatMap(factsOf)])].sort(compareText);
       this.#text = textOf(map);
     } catch (error) {
       this.#changed = true;
       if (!isAway(error)) throw error;
     }
   }
+}
+
+function factsOf({ requires }: KnownTool): string[] {
+  return requires.flatMap(({ kind }) => (kind.case === "state" ? [kind.value] : []));
 }
 
 function textOf({ text, leftOut }: { readonly text: string; readonly leftOut: number }): string {

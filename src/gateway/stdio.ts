@@ -131,8 +131,8 @@ class StdioSession implements Seat {
     try {
       const { toolset } = await this.read();
       const { catalogue, map } = this.parts;
-      const modules = await map.read();
-      return fingerprint(visibleTools(toolset, map.always, catalogue), modules, catalogue);
+      await map.read();
+      return fingerprint(visibleTools(toolset, map.always, catalogue), map.mark, catalogue);
     } catch {
       return undefined;
     }

@@ -127,7 +127,7 @@ export function plainApi(watches: Watching[]): RegistryApi {
 /** A gate that finds nothing. */
 export const PLAIN_GATE: GateApi = {
   report: async () => ({ remembered: false }),
-  map: async () => ({ text: "", tokens: 0, modules: [], leftOut: 0, tools: 0, alwaysIncluded: [], position: POSITION, stale: false }),
+  map: async () => ({ text: "", tokens: 0, modules: [], leftOut: 0, tools: 0, alwaysIncluded: [], stateFacts: [], position: POSITION, stale: false }),
   find: async () => ({
     tools: [],
     withheld: [],

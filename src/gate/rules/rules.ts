@@ -1,4 +1,5 @@
 /** The rules of a namespace, made ready once for all questions. */
+import { compareText } from "../../domain/ids.js";
 import type { FindQuery } from "../api.js";
 import type { Intent } from "../intent.js";
 import { Granted } from "../preconditions.js";
@@ -58,6 +59,7 @@ export function rulesOf(file: RuleFile): Rules {
   };
   return {
     categories: file.categories.map(({ name }) => name),
+    stateFacts: stateFactsOf(file),
     category: (name) => categories.get(name),
     judge(query, intent) {
       const asked = new Asked(query, intent);
@@ -65,6 +67,11 @@ export function rulesOf(file: RuleFile): Rules {
       return setOf(matching, matching.map((rule) => rules.indexOf(rule)).join(",")).rulingFor(query);
     },
   };
+}
+
+function stateFactsOf({ rules }: RuleFile): string[] {
+  const conditions = rules.flatMap(({ when, unless }) => [...when, ...unless]);
+  return [...new Set(conditions.flatMap(({ state, stateAll }) => [...state, ...stateAll]))].sort(compareText);
 }
 
 function ready(rule: Rule, categories: ReadonlyMap<string, Selects>): ReadyRule {

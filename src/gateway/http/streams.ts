@@ -109,8 +109,8 @@ class SessionStream {
       do {
         this.#again = false;
         const { catalogue, map } = this.parts;
-        const text = await map.read();
-        const now = fingerprint(visibleTools(this.#toolset, map.always, catalogue), text, catalogue);
+        await map.read();
+        const now = fingerprint(visibleTools(this.#toolset, map.always, catalogue), map.mark, catalogue);
         if (this.#told !== undefined && now !== this.#told) this.#tell(now);
         this.#told = now;
       } while (this.#again);

@@ -6,11 +6,14 @@
 const INTENT = { type: "string", description: "What you want to do, in any language." };
 const CATEGORY = { type: "string", description: "Only tools of this category; all of them without an intent." };
 const LIMIT = { type: "integer", description: "1 to 20 tools; 5 if unsaid." };
-const STATE = {
+/** Where it is not known which facts matter, any. */
+const state = (facts: string): object => ({
   type: "array",
   items: { type: "string" },
-  description: "Facts such as logged_in or branch=main: some tools need them.",
-};
+  description: `Facts that hold now, such as ${facts}: some tools wait for them.`,
+});
+/** Facts that a description names. */
+const FACTS_SHOWN = 12;
 /** Where the gateway has a model to ask. */
 const BY = {
   type: "string",
@@ -19,13 +22,14 @@ const BY = {
 };
 const TOOLSET = { type: "string", description: "The toolset that find_tools named." };
 
-/** What both kinds of find_tools take. */
-function wanted(modelChooses: boolean): object {
-  return { intent: INTENT, category: CATEGORY, limit: LIMIT, state: STATE, ...(modelChooses && { by: BY }) };
+/** What both kinds of find_tools take. `facts` as a sentence says them; empty where none matters. */
+function wanted(facts: string, modelChooses: boolean): object {
+  return { intent: INTENT, category: CATEGORY, limit: LIMIT, ...(facts !== "" && { state: state(facts) }), ...(modelChooses && { by: BY }) };
 }
 
-/** For sessions whose list of tools changes; `map` is the module map. */
-export function findToolsForSession(map: string, modelChooses: boolean): object {
+/** For sessions whose list of tools changes; `map` is the module map, `facts` are those that tools or rules wait for. */
+export function findToolsForSession(map: string, facts: readonly string[], modelChooses: boolean): object {
+  const shown = facts.length > FACTS_SHOWN ? [...facts.slice(0, FACTS_SHOWN), "…"] : facts;
   return {
     name: "find_tools",
     title: "Find tools",
@@ -35,7 +39,7 @@ export function findToolsForSession(map: string, modelChooses: boolean): object 
     inputSchema: {
       type: "object",
       properties: {
-        ...wanted(modelChooses),
+        ...wanted(shown.join(", "), modelChooses),
         keep: { type: "boolean", description: "Keep those loaded before." },
       },
       additionalProperties: false,
@@ -59,7 +63,7 @@ function findToolsForToolset(modelChooses: boolean): object {
     inputSchema: {
       type: "object",
       properties: {
-        ...wanted(modelChooses),
+        ...wanted("logged_in or branch=main", modelChooses),
         toolset: { type: "string", description: "A toolset that find_tools named before, to add to; without it a new one is made." },
       },
       additionalProperties: false,

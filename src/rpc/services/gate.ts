@@ -13,7 +13,7 @@ const findTools = method(GateService.method.findTools, async (api, request, { de
 });
 
 const getModuleMap = method(GateService.method.getModuleMap, async (api, request) => {
-  const { text, tokens, modules, leftOut, tools, alwaysIncluded, position, stale } = await api.gate.map(toMapQuery(request));
+  const { text, tokens, modules, leftOut, tools, alwaysIncluded, stateFacts, position, stale } = await api.gate.map(toMapQuery(request));
   const body = create(GetModuleMapResponseSchema, {
     text,
     estimatedTokens: tokens,
@@ -21,6 +21,7 @@ const getModuleMap = method(GateService.method.getModuleMap, async (api, request
     leftOut,
     toolCount: tools,
     alwaysIncluded: [...alwaysIncluded],
+    stateFacts: [...stateFacts],
     revision: formatRevision(position),
     stale,
   });
