@@ -1,6 +1,7 @@
 /** Puts one replica together: the only place, with `core.ts`, that knows every room. */
 import type { Store } from "./catalogue/ports.js";
 import { hasIdentity } from "./config/config.js";
+import { DEFAULT_NAMESPACE } from "./domain/ids.js";
 import type { Config, HostPort } from "./config/setting.js";
 import { formatAddress, isLoopback } from "./config/values.js";
 import type { EgressPolicy, Own } from "./domain/admission/egress.js";
@@ -22,6 +23,7 @@ import { composeGateway, gatewayTarget } from "./compose-gateway.js";
 import { showsCallers } from "./config/gateway-exposure.js";
 import { assemble, type Core, type World } from "./core.js";
 import { type OpenedFiles, openFiles } from "./opened-files.js";
+import { type OwnCredential, ownCredential } from "./rpc/identity/own.js";
 import { takenAddresses } from "./taken-addresses.js";
 
 /** A running replica. */
@@ -64,7 +66,8 @@ export async function startReplica(config: Config, world: World): Promise<Replic
     if (!files || !store || attempts.failed) throw attempts.problems(files && SECOND_REGISTRY);
     const { identity, tls } = files;
     const core = assemble(config, world, store, policy, files);
-    const door = createDoor(core, identity);
+    const inside = insideCredential(config, world);
+    const door = createDoor(core, inside?.letIn(identity) ?? identity);
     const problems = (): readonly string[] => notReady(core, describeStore(config));
     const ops = await startOps({ address: config.opsAddress, ready: problems, metrics: core.metrics.registry, log, tls });
     opened.push(ops);
@@ -90,7 +93,7 @@ export async function startReplica(config: Config, world: World): Promise<Replic
       opened.push(http);
       own.push({ what: "the registry's own HTTP listener", ...http.address });
     }
-    const gateway = await gatewayOf(config, world, grpc.address, own, core.metrics);
+    const gateway = await gatewayOf(config, world, { grpc: grpc.address, token: inside?.token }, own, core.metrics);
     if (gateway) {
       opened.push({ close: () => gateway.stop() });
       own.push({ what: "the registry's own gateway", ...gateway.address });
@@ -155,12 +158,25 @@ function replicaOf(
   };
 }
 
+/** For a gateway in the process of a registry that asks who calls; undefined where it is told what to show, or whom to ask. */
+function insideCredential(config: Config, { env = {} }: World): OwnCredential | undefined {
+  const told = ["TOOLCRIB_URL", "TOOLCRIB_TOKEN", "TOOLCRIB_TOKEN_FILE", "TOOLCRIB_CERT"].some((name) => env[name]);
+  if (!config.gateway || !hasIdentity(config) || told) return undefined;
+  return ownCredential({ id: "gateway", grants: [{ role: "reader", namespaces: [env["TOOLCRIB_NAMESPACE"] || DEFAULT_NAMESPACE] }] });
+}
+
+interface Here {
+  readonly grpc: HostPort;
+  readonly token: string | undefined;
+}
+
 /** A gateway in this process asks the registry as any other does; TOOLCRIB_URL names another address of it, such as its certificate's. */
-async function gatewayOf(config: Config, world: World, grpc: HostPort, own: readonly Own[], metrics: Metrics): Promise<Gateway | undefined> {
+async function gatewayOf(config: Config, world: World, { grpc, token }: Here, own: readonly Own[], metrics: Metrics): Promise<Gateway | undefined> {
   if (!config.gateway) return undefined;
   const { env = {} } = world;
   const here = `${config.tlsCert === "" ? "grpc" : "grpcs"}://${formatAddress({ ...grpc, host: dialled(grpc.host) })}`;
-  const target = gatewayTarget(env["TOOLCRIB_URL"] || here, env);
+  const named = gatewayTarget(env["TOOLCRIB_URL"] || here, env);
+  const target = token === undefined ? named : { ...named, access: { ...named.access, token: () => token } };
   const identified = showsCallers(config, hasIdentity(config));
   return composeGateway(config, { target, namespace: env["TOOLCRIB_NAMESPACE"] ?? "", identified, own }, world, metrics.gateway);
 }

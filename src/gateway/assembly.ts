@@ -52,6 +52,8 @@ export interface Parts {
   readonly faces: Readonly<Record<Era, Readonly<Record<Mode, Face>>>>;
   /** Why it should get no requests; empty when it should. */
   notReady(): string;
+  /** Calls under way are answered that the gateway is shutting down, and what that means for each; new ones, too. */
+  endCalls(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -100,16 +102,19 @@ export function assembleParts(options: PartsOptions): Parts {
     return { dynamic: new DynamicFace({ ...shared, era }), stable: new StableFace(shared) };
   };
   follower.start();
+  let ended: Promise<void> | undefined;
+  const endCalls = (): Promise<void> => (ended ??= forwarder.close());
   return {
     catalogue,
     map,
     toolsets,
     faces: { sessions: facesOf("sessions"), "2026-07-28": facesOf("2026-07-28") },
     notReady: () => (catalogue.known ? "" : catalogue.stale),
+    endCalls,
     close: async () => {
       stopTelling();
       await follower.stop();
-      await forwarder.close();
+      await endCalls();
       connection.close();
     },
   };

@@ -53,7 +53,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
   try {
     const { stable } = parts.faces["2026-07-28"];
-    const http = await startHttpFace({ ...options, sessions, stable, identity, notReady: parts.notReady, observer });
+    const http = await startHttpFace({ ...options, sessions, stable, identity, notReady: parts.notReady, endCalls: parts.endCalls, observer });
     return {
       address: http.address,
       get streams() {

@@ -35,6 +35,8 @@ export interface HttpOptions {
   readonly identity: Identity;
   /** Why it should get no requests; empty when it should. */
   readonly notReady: () => string;
+  /** Answers the calls that the grace was not enough for. */
+  readonly endCalls: () => Promise<void>;
   readonly maxStreams: number;
   readonly observer: GatewayObserver;
   /** How long a shutdown waits for calls under way, ms. */
@@ -49,6 +51,8 @@ export interface HttpFace {
 }
 
 const PATH = "/mcp";
+/** For what calls that were ended are answered to be written. */
+const LAST_WORDS_MS = 1_000;
 
 /** Rejects when the address cannot be listened on. */
 export async function startHttpFace(options: HttpOptions): Promise<HttpFace> {
@@ -115,7 +119,9 @@ export async function startHttpFace(options: HttpOptions): Promise<HttpFace> {
       server.unfollow();
       const closed = new Promise<void>((resolve) => server.server.close(() => resolve()));
       await emptied(under, options.graceMs);
+      await options.endCalls();
       sessions.close();
+      await emptied(under, LAST_WORDS_MS);
       await modern.close();
       server.server.closeAllConnections();
       await closed;
