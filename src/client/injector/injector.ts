@@ -147,7 +147,8 @@ export class Injector {
     const unavailable = new Set([...pinned, ...whole].filter((id) => !choice.chosen.includes(id) && this.#isAway(id)));
     const loaded = [...load.tools.filter((tool) => !unavailable.has(tool.toolId)), ...this.#standIns(load, choice, number)];
     const compact = new Set(pinned);
-    const wanted = loaded.map((tool) => this.#bench.make(tool, compact.has(tool.toolId) ? "compact" : "full"));
+    const made = loaded.map((tool) => this.#bench.make(tool, compact.has(tool.toolId) ? "compact" : "full"));
+    const { wanted, over } = withinBudget(made, choice.chosen, new Set(this.#options.pinned ?? []), options.tokenBudget);
     const step = this.#prompt.step(wanted);
     const tokens = this.#account(step, choice.search, options);
     return {
@@ -155,9 +156,10 @@ export class Injector {
       tools: step.tools,
       inputs: step.tools.map(({ key, definition }) => ({ toolId: key, definition })),
       add: step.add,
-      remove: step.remove.map((tool) => removed(tool, wanted, load, unavailable)),
+      remove: step.remove.map((tool) => removed(tool, { wanted, over, load, unavailable })),
       breakpoint: step.breakpoint,
       missing: load.missing,
+      overBudget: over.map(({ toolId, tokens }) => ({ toolId, tokens })),
       stale: this.#staleKeys(loaded),
       search: choice.search,
       tokens,
@@ -180,10 +182,8 @@ export class Injector {
   }
 
   #find(intent: string, topK: number, options: TurnOptions): Promise<Found> {
-    const { deadlineMs: _load, extra: _extra, contextTokens: _context, ...find } = options;
+    const { deadlineMs: _load, extra: _extra, contextTokens: _context, tokenBudget: _tokens, ...find } = options;
     const { scopes, filter } = this.#options;
-    // Candidates beyond those asked for would use up a budget that is meant for these.
-    const more = find.tokenBudget === undefined ? NEXT_BEST : 0;
     const recentTools = this.#recent.map(({ toolId, success, turn }) => ({ toolId, success, turnsAgo: this.#turn + 1 - turn }));
     const question: FindOptions = {
       timeoutMs: FIND_MS,
@@ -192,7 +192,7 @@ export class Injector {
       ...find,
       recentTools,
       namedTools: [...(find.namedTools ?? []), ...this.#askedFor].slice(-LIMITS.findTools),
-      topK: Math.min(TOP_K_MOST, topK + more),
+      topK: Math.min(TOP_K_MOST, topK + NEXT_BEST),
     };
     return this.#agent.find(intent, question);
   }
@@ -269,9 +269,31 @@ function split(tools: readonly FoundTool[], topK: number): { chosen: string[]; n
   return { chosen: ids(tools.filter(belongs)), next: ids(tools.filter((tool) => !belongs(tool))) };
 }
 
-function removed(tool: InjectedTool, wanted: readonly Material[], { missing }: Load, unavailable: ReadonlySet<string>): RemovedTool {
+/** What fits, the best first; what is chosen goes before what is kept. A smaller tool may fit where a better one did not. */
+function withinBudget(made: readonly Material[], chosen: readonly string[], pinned: ReadonlySet<string>, budget = Number.POSITIVE_INFINITY) {
+  const rank = new Map(chosen.map((toolId, i) => [toolId, i]));
+  const inOrder = made.toSorted((a, b) => (rank.get(a.toolId) ?? chosen.length) - (rank.get(b.toolId) ?? chosen.length));
+  const over = new Set<Material>();
+  let left = budget - made.filter(({ toolId }) => pinned.has(toolId)).reduce((sum, { tokens }) => sum + tokens, 0);
+  for (const material of inOrder) {
+    if (pinned.has(material.toolId)) continue;
+    if (material.tokens <= left) left -= material.tokens;
+    else over.add(material);
+  }
+  return { wanted: made.filter((material) => !over.has(material)), over: inOrder.filter((material) => over.has(material)) };
+}
+
+interface Left {
+  readonly wanted: readonly Material[];
+  readonly over: readonly Material[];
+  readonly load: Load;
+  readonly unavailable: ReadonlySet<string>;
+}
+
+function removed(tool: InjectedTool, { wanted, over, load: { missing }, unavailable }: Left): RemovedTool {
   const { toolId } = tool;
   if (wanted.some((material) => material.toolId === toolId)) return { tool, why: "changed" };
+  if (over.some((material) => material.toolId === toolId)) return { tool, why: "over-budget" };
   if (unavailable.has(toolId)) return { tool, why: "unavailable" };
   return { tool, why: missing.find((lost) => lost.toolId === toolId)?.why ?? "not-chosen" };
 }

@@ -35,7 +35,9 @@ export interface InjectorOptions {
   readonly filter?: FindOptions["filter"];
 }
 
-export interface TurnOptions extends Omit<FindOptions, "recentTools"> {
+export interface TurnOptions extends Omit<FindOptions, "recentTools" | "tokenBudget"> {
+  /** Tokens that the tools of this turn may have, by the injector's tokenizer: the least fitting are left out and named. Pinned ones stay. */
+  readonly tokenBudget?: number;
   /** What loading definitions may take, ms; default the agent's. */
   readonly deadlineMs?: number;
   /** The whole catalogue would have spared this turn; default: whether a call was refused since the last one. */
@@ -48,6 +50,8 @@ export type RemovedWhy =
   | "not-chosen"
   /** Its server is away. */
   | "unavailable"
+  /** It does not fit into the turn's budget of tokens. */
+  | "over-budget"
   /** It is there in another form, or with another definition. */
   | "changed"
   | MissingWhy;
@@ -73,6 +77,8 @@ export interface Turn {
   readonly breakpoint: number;
   /** Left out, each with its reason and what is there in its place. */
   readonly missing: readonly MissingTool[];
+  /** Chosen and loaded, and left out because the budget of tokens is spent on better ones. */
+  readonly overBudget: readonly { readonly toolId: string; readonly tokens: number }[];
   /** Keys of tools of which nobody can say now whether they are still so. */
   readonly stale: readonly string[];
   readonly search: Search;

@@ -126,10 +126,24 @@ describe("a turn's choice", () => {
     expect(agent.loads[0]?.options.next).toEqual(["a/3", "a/6"]);
   });
 
-  it("leaves a token budget to the tools asked for", async () => {
-    const agent = agentWith("a/1");
-    await agent.injector({ topK: 2 }).turn("x", { tokenBudget: 900 });
-    expect(agent.finds[0]?.options).toMatchObject({ topK: 2, tokenBudget: 900 });
+  it("stays within a budget of tokens: the best that fit, and the others are named", async () => {
+    const agent = agentWith("a/1", "a/2", "b/pin");
+    agent.put("a/large", {}, definition("large", "x".repeat(4_000)));
+    agent.hits = ["a/1", "a/large", "a/2"];
+    const injector = agent.injector({ topK: 3, pinned: ["b/pin"] });
+    const all = await injector.turn("x");
+    expect(all.tools.map((t) => t.key).sort()).toEqual(["a/1", "a/2", "a/large", "b/pin"]);
+    expect(all.overBudget).toEqual([]);
+    const turn = await injector.turn("x", { tokenBudget: 300 });
+    expect(brief(turn)).toBe("b/pin~ a/1 a/2 | + | -a/large over-budget");
+    expect(turn.overBudget).toEqual([{ toolId: "a/large", tokens: expect.any(Number) }]);
+    expect(turn.overBudget[0]?.tokens).toBeGreaterThan(1_000);
+    expect(turn.tokens.sent).toBeLessThanOrEqual(300);
+    // The gate is not told: it would spend the budget on labels.
+    expect(agent.finds[1]?.options.tokenBudget).toBeUndefined();
+    // Nothing is spent on what is not pinned where there is nothing left, and everything comes back with the budget.
+    expect((await injector.turn("x", { tokenBudget: 1 })).tools.map((t) => t.key)).toEqual(["b/pin"]);
+    expect((await injector.turn("x")).tools).toHaveLength(4);
   });
 
   it("can be found before", async () => {
