@@ -56,7 +56,7 @@ describe("docker-compose.yml", () => {
     for (const port of published) expect(port).toMatch(/^127\.0\.0\.1:\d+:\d+$/);
     const onHost = published.map((port) => port.split(":")[1]);
     expect(new Set(onHost).size).toBe(onHost.length);
-    expect(onHost).toEqual(expect.arrayContaining(["7850", "7860", "7852", "7862", "9090", "3000"]));
+    expect(onHost).toEqual(expect.arrayContaining(["7850", "7860", "7852", "7862", "7853", "9090", "3000"]));
   });
 
   it("waits for health, and for the tokens, never for a mere start", () => {
@@ -92,7 +92,7 @@ describe("docker-compose.yml", () => {
     for (const variable of [...dockerfile.matchAll(/\b(TOOLCRIB_\w+)=/g)].map((m) => m[1]))
       expect(known).toContain(variable);
     const subnet = compose.networks.tools.ipam.config[0]?.subnet;
-    for (const replica of ["registry-a", "registry-b"])
+    for (const replica of ["registry-a", "registry-b", "gateway"])
       expect(compose.services[replica]?.environment?.["TOOLCRIB_EGRESS_ALLOW"]).toBe(subnet);
   });
 
@@ -103,10 +103,11 @@ describe("docker-compose.yml", () => {
     expect(compose.services["redis"]?.command?.join(" ")).toMatch(/--appendonly yes .*--maxmemory-policy noeviction/);
   });
 
-  it("has Prometheus look at both replicas", () => {
+  it("has Prometheus look at both replicas and the gateway", () => {
     const config = parse(read("deploy/prometheus/prometheus.yml")) as {
       scrape_configs: { job_name: string; static_configs: { targets: string[] }[] }[];
     };
+    expect(config.scrape_configs[1]).toMatchObject({ job_name: "toolcrib-gateway", static_configs: [{ targets: ["gateway:7854"] }] });
     expect(config.scrape_configs[0]).toMatchObject({
       job_name: "toolcrib",
       static_configs: [{ targets: ["registry-a:7852", "registry-b:7852"] }],
