@@ -65,6 +65,7 @@ export class DynamicFace implements Face {
     const found = await finding.find(seat.caller, read.value, toolset, line.signal);
     if (found.kind === "nothing-asked") return toolText(`Say what you want to do (intent), or name a category:\n${await map.whole()}`);
     const text = foundText(found, catalogue, exposedName, "names");
+    if (found.kind === "no-category") return toolError(text);
     if (found.kind === "large" || found.toolIds.length === 0) return toolText(text);
     const { intent, keep } = read.value;
     const changed = await seat.change((now) => ({

@@ -53,6 +53,7 @@ export class StableFace implements Face {
     const seen = handle === "" ? undefined : await toolsets.read(seat.caller, handle);
     if (handle !== "" && !seen) return unknownToolset(handle);
     const found = await finding.find(seat.caller, read.value, seen?.toolset, signal);
+    if (found.kind === "no-category") return toolError(foundText(found, catalogue, asIs, "labels"));
     if (found.kind === "large" || (found.kind !== "nothing-asked" && found.toolIds.length === 0)) return toolText(foundText(found, catalogue, asIs, "labels"));
     const facts = { [FACTS.intent]: intent };
     const add = found.kind === "nothing-asked" ? [] : found.toolIds;

@@ -2,7 +2,9 @@
 import { StreamableHTTPClientTransport as HttpV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { Client as ClientV2, StreamableHTTPClientTransport as HttpV2 } from "@modelcontextprotocol/client";
+import { findNodeAtLocation, type Node, parseTree } from "jsonc-parser";
 import { onTestFinished } from "vitest";
+import { z } from "zod";
 import { parseTarget } from "../../src/client/target.js";
 import { type Gateway, type GatewayOptions, startGateway } from "../../src/gateway/gateway.js";
 import { systemClock } from "../../src/ops/system.js";
@@ -51,6 +53,8 @@ export interface AnyClient {
   listed(): Promise<any[]>;
   names(): Promise<string[]>;
   call(name: string, args?: object): Promise<{ text: string; isError: boolean; result: any }>;
+  /** The text of the `result` as it came over the wire, for what the SDK would drop or write anew. Alone: nothing else is asked meanwhile. */
+  raw(method: string, params?: object): Promise<string>;
   /** `list_changed` so far. */
   readonly changes: () => number;
   readonly sessionId: () => string | undefined;
@@ -64,7 +68,14 @@ export type ClientKind = (typeof CLIENTS)[number];
 export async function connectClient(kind: ClientKind, url: string, { name = "test", headers = {} as Record<string, string> } = {}): Promise<AnyClient> {
   let changes = 0;
   const info = { name, version: "1.0.0" };
-  const requestInit = { headers };
+  const bodies: Promise<string>[] = [];
+  const heard: typeof fetch = async (input, init) => {
+    const response = await fetch(input, init);
+    if (tap && init?.method === "POST") bodies.push(response.clone().text());
+    return response;
+  };
+  let tap = false;
+  const options = { requestInit: { headers }, fetch: heard };
   const { client, transport, list, era } = await (kind === "sdk v1" ? v1() : v2(kind));
   onTestFinished(() => client.close().catch(() => undefined));
   return {
@@ -75,6 +86,13 @@ export async function connectClient(kind: ClientKind, url: string, { name = "tes
       const result: any = await client.callTool({ name: tool, arguments: args as Record<string, unknown> });
       return { text: (result.content ?? []).map((c: any) => c.text ?? `[${c.type}]`).join("\n"), isError: result.isError === true, result };
     },
+    raw: async (method, params = {}) => {
+      tap = true;
+      bodies.length = 0;
+      await (client.request as (request: object, result: unknown) => Promise<unknown>).call(client, { method, params }, z.any());
+      tap = false;
+      return resultText((await Promise.all(bodies)).join("\n"));
+    },
     changes: () => changes,
     sessionId: () => transport.sessionId,
     close: () => client.close(),
@@ -82,7 +100,7 @@ export async function connectClient(kind: ClientKind, url: string, { name = "tes
 
   async function v1() {
     const c = new ClientV1(info, { listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => void changes++ } } });
-    const t = new HttpV1(new URL(url), { requestInit });
+    const t = new HttpV1(new URL(url), options);
     await c.connect(t);
     return { client: c, transport: t, era: "sessions" as const, list: async () => (await c.listTools()).tools as any[] };
   }
@@ -93,11 +111,21 @@ export async function connectClient(kind: ClientKind, url: string, { name = "tes
       ...(negotiating && { versionNegotiation: { mode: "auto" as const } }),
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => void changes++ } },
     });
-    const t = new HttpV2(new URL(url), { requestInit });
+    const t = new HttpV2(new URL(url), options);
     await c.connect(t);
     const era = c.getNegotiatedProtocolVersion() === "2026-07-28" ? ("2026-07-28" as const) : ("sessions" as const);
     return { client: c, transport: t, era, list: async () => (await c.listTools()).tools as any[] };
   }
+}
+
+/** Of one answer, plain or in a stream. */
+function resultText(body: string): string {
+  const messages = body.split("\n").map((line) => line.replace(/^data: /, "")).filter((line) => line.startsWith("{"));
+  for (const message of messages) {
+    const result = findNodeAtLocation(parseTree(message) as Node, ["result"]);
+    if (result) return message.slice(result.offset, result.offset + result.length);
+  }
+  throw new Error(`no result in: ${body.slice(0, 500)}`);
 }
 
 /** The toolset that a stable find_tools named. */

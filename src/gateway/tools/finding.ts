@@ -1,5 +1,5 @@
 /** From an intent or a category to tools: what the gate answers, or all that a category holds. */
-import { type FindToolsResponse, SchemaInclusion, type Selector } from "../../client/index.js";
+import { type FindToolsResponse, RegistryError, SchemaInclusion, type Selector } from "../../client/index.js";
 import type { Catalogue } from "../catalogue.js";
 import type { GatewayObserver } from "../observer.js";
 import { ASK_MS, type RegistryLink } from "../registry.js";
@@ -13,14 +13,16 @@ export type Found =
   | { readonly kind: "category"; readonly category: string; readonly toolIds: readonly string[]; readonly stale: boolean }
   /** A category with too many tools to load: what is in it. */
   | { readonly kind: "large"; readonly category: string; readonly tools: number; readonly map: string }
+  /** The registry has none of that name. */
+  | { readonly kind: "no-category"; readonly category: string }
   /** Neither was said. */
   | { readonly kind: "nothing-asked" };
 
 /** More tools at once help no agent; a larger category is looked into first. */
 const CATEGORY_TOOLS = 40;
 const MAP_TOKENS = 30_000;
-/** For the map of a large category, which is read by a model. */
-const SHOWN_TOKENS = 600;
+/** For the map of a large category, which is read by a model: the least that shows all of its parts, for what is left out cannot be asked for. */
+const SHOWN_TOKENS: readonly number[] = [600, 1_200, 2_400, 4_800];
 /** How deep modules nest is the registry's business; this only ends a walk that would not. */
 const DEPTH = 4;
 /** As JSON-RPC's neighbours, such as LSP, have it; whoever gave up does not read it. */
@@ -38,6 +40,8 @@ export interface FindingParts {
   readonly observer: GatewayObserver;
 }
 
+type MapAnswer = Awaited<ReturnType<RegistryLink["moduleMap"]>>;
+
 export class Finding {
   constructor(private readonly parts: FindingParts) {}
 
@@ -47,6 +51,18 @@ export class Finding {
 
   /** Rejects with RegistryError, and with RpcError when the caller gave up while a model was asked. */
   async find(caller: Caller, asked: FindArguments, toolset: Toolset | undefined, signal: AbortSignal): Promise<Found> {
+    const { category } = asked;
+    try {
+      return await this.#find(caller, asked, toolset, signal);
+    } catch (error) {
+      if (category === "" || !isNotFound(error)) throw error;
+      // The map of a large category ends in single tools, and agents ask for these as they ask for what stands above them.
+      if (this.parts.catalogue.tool(category)) return { kind: "category", category, toolIds: [category], stale: false };
+      return { kind: "no-category", category };
+    }
+  }
+
+  async #find(caller: Caller, asked: FindArguments, toolset: Toolset | undefined, signal: AbortSignal): Promise<Found> {
     const { intent, category, limit, by, state } = asked;
     const { registry, modelChooses, scopes, observer, catalogue } = this.parts;
     // What is found is told, and what is in a category is known, by the list that a gateway that has just started still waits for.
@@ -79,27 +95,49 @@ export class Finding {
   }
 
   async #category(caller: Caller, category: string): Promise<Found> {
-    const { toolCount, text, modules, stale } = await this.parts.registry.moduleMap(caller, { module: category, tokenBudget: MAP_TOKENS });
-    if (toolCount > CATEGORY_TOOLS) {
-      const short = await this.parts.registry.moduleMap(caller, { module: category, tokenBudget: SHOWN_TOKENS });
-      return { kind: "large", category, tools: toolCount, map: short.text || text };
-    }
-    const toolIds = await this.#toolsOf(caller, category, modules.map(({ name }) => name), DEPTH);
+    const { toolCount, modules, stale } = await this.#look(caller, category, MAP_TOKENS);
+    if (toolCount > CATEGORY_TOOLS) return { kind: "large", category, tools: toolCount, map: await this.#shown(caller, category) };
+    const toolIds = await this.#toolsOf(caller, category, modules, DEPTH);
     return { kind: "category", category, toolIds: [...new Set(toolIds)], stale };
   }
 
+  async #shown(caller: Caller, category: string): Promise<string> {
+    let shown = "";
+    for (const tokens of SHOWN_TOKENS) {
+      const { text, leftOut } = await this.#look(caller, category, tokens);
+      shown = text;
+      if (leftOut === 0) break;
+    }
+    return shown;
+  }
+
+  #look(caller: Caller, module: string, tokenBudget: number): Promise<MapAnswer> {
+    return this.parts.registry.moduleMap(caller, { module, tokenBudget });
+  }
+
   /** A module's parts are tools, or modules again. */
-  async #toolsOf(caller: Caller, module: string, names: readonly string[], depth: number): Promise<string[]> {
+  async #toolsOf(caller: Caller, module: string, within: MapAnswer["modules"], depth: number): Promise<string[]> {
     const parts = await Promise.all(
-      names.map(async (name) => {
-        if (this.parts.catalogue.tool(name)) return [name];
+      within.map(async ({ name, toolCount }) => {
+        // A module may have the name of one of its tools.
+        if (toolCount === 1 && this.parts.catalogue.tool(name)) return [name];
         if (name === module || depth === 0) return [];
-        const { modules } = await this.parts.registry.moduleMap(caller, { module: name, tokenBudget: MAP_TOKENS });
-        return this.#toolsOf(caller, name, modules.map((m) => m.name), depth - 1);
+        try {
+          const { modules } = await this.#look(caller, name, MAP_TOKENS);
+          return await this.#toolsOf(caller, name, modules, depth - 1);
+        } catch (error) {
+          // No module, so a tool that the registry has and this gateway has not heard of yet.
+          if (isNotFound(error)) return [name];
+          throw error;
+        }
       }),
     );
     return parts.flat();
   }
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof RegistryError && error.reason === "NOT_FOUND";
 }
 
 /** Tools that were called with success, the latest first. */

@@ -9,6 +9,9 @@ export type NameOf = (toolId: string) => string;
 /** Of each tool its name with what it does, or, where the client's own list says that, its name alone. */
 export type Detail = "labels" | "names";
 
+/** Of a name that is told again, in characters. */
+const SHOWN_NAME = 100;
+
 /** The tools line by line, who was withheld, and what that means. */
 export function foundText(found: Found, catalogue: Catalogue, nameOf: NameOf, detail: Detail): string {
   const line = (toolId: string): string => labelLine(toolId, catalogue, nameOf, detail);
@@ -18,7 +21,9 @@ export function foundText(found: Found, catalogue: Catalogue, nameOf: NameOf, de
     case "category":
       return [`Category ${found.category}:`, ...found.toolIds.map(line), ...staleLine(found.stale)].join("\n");
     case "large":
-      return `Category ${found.category} has ${found.tools} tools, too many at once. Say an intent as well, or take a category inside it:\n${found.map}`;
+      return `Category ${found.category} has ${found.tools} tools, too many at once. Say an intent as well, or name one of these as the category:\n${found.map}`;
+    case "no-category":
+      return `There is no category ${JSON.stringify(found.category.slice(0, SHOWN_NAME))}. Call find_tools without arguments for the categories, or leave it out and say an intent.`;
     case "nothing-asked":
       return "";
   }
