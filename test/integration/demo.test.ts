@@ -60,10 +60,10 @@ describe("the demo", () => {
       expect(of(way).reached, way).toBeGreaterThanOrEqual(recallAt5);
     }
     // What the gate misses is not for nothing.
-    expect(of("map + gate (5)").paidRequests).toBeGreaterThan(of("map + gate (5)").requests);
-    expect(of("map + gate (5)").paid).toBeLessThan(all.paid);
+    expect(of("gateway, map + gate (5)").paidRequests).toBeGreaterThan(of("gateway, map + gate (5)").requests);
+    expect(of("gateway, map + gate (5)").paid).toBeLessThan(all.paid);
     expect(of("map, right category").reached).toBe(1);
-    expect(of("map + gate (5)").byKind["plain"]).toBeGreaterThan(0.9);
+    expect(of("gateway, map + gate (5)").byKind["plain"]).toBeGreaterThan(0.9);
   });
 
   it("corpus: what the gate finds is injected", () => {
