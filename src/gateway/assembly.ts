@@ -57,6 +57,9 @@ export interface Parts {
   close(): Promise<void>;
 }
 
+/** Toolsets that nobody uses any more are forgotten this often. */
+const TIDY_MS = 5_000;
+
 /** Begins to follow at once; a registry that is away is waited for. Throws TargetError and AccessError, and a TypeError for a model that cannot be asked. */
 export function assembleParts(options: PartsOptions): Parts {
   const { target, always, idleTtlMs, log, version, clock, random, policy, credentials, callerCredentials, observer = NO_OBSERVER } = options;
@@ -101,6 +104,7 @@ export function assembleParts(options: PartsOptions): Parts {
     const shared = { catalogue, definitions, map, finding, calling, toolsets };
     return { dynamic: new DynamicFace({ ...shared, era }), stable: new StableFace(shared) };
   };
+  const tidying = setInterval(() => toolsets.forgetIdle(), TIDY_MS).unref();
   follower.start();
   let ended: Promise<void> | undefined;
   const endCalls = (): Promise<void> => (ended ??= forwarder.close());
@@ -112,6 +116,7 @@ export function assembleParts(options: PartsOptions): Parts {
     notReady: () => (catalogue.known ? "" : catalogue.stale),
     endCalls,
     close: async () => {
+      clearInterval(tidying);
       stopTelling();
       await follower.stop();
       await endCalls();

@@ -23,9 +23,14 @@ export interface ToolsetChange {
   readonly setFacts?: Readonly<Record<string, string>>;
 }
 
+interface Remembered {
+  readonly toolset: Toolset;
+  readonly usedAtMs: number;
+}
+
 export class Toolsets {
   /** By caller and handle, the longest unused first. */
-  readonly #remembered = new Map<string, Toolset>();
+  readonly #remembered = new Map<string, Remembered>();
   readonly #listeners = new Map<string, Set<(toolset: Toolset | undefined) => void>>();
   #awayUntilMs = Number.NEGATIVE_INFINITY;
 
@@ -36,27 +41,32 @@ export class Toolsets {
     private readonly observer: GatewayObserver,
   ) {}
 
+  /** How many are held for a registry that is away. */
+  get remembered(): number {
+    return this.#remembered.size;
+  }
+
   /** Throws RegistryError. */
   async create(caller: Caller, facts: Readonly<Record<string, string>>, toolIds: readonly string[] = []): Promise<Toolset> {
     const idleTtl = { seconds: BigInt(Math.ceil(this.idleTtlMs / 1_000)), nanos: 0 };
     const { toolset } = await this.registry.createToolset(caller, { toolIds: [...toolIds], facts: { ...facts }, idleTtl });
     this.observer.created(facts[FACTS.mode] === undefined ? "toolset" : "session");
     // Sessions that were begun and left alone leave nothing here.
-    return toolIds.length > 0 ? this.#keep(caller, toolset) : known(toolset);
+    return toolIds.length > 0 ? this.#keep(caller, stated(toolset)) : stated(toolset);
   }
 
   /** Counts as a use. Undefined where it is not there: expired, never was, or another's. Throws RegistryError otherwise. */
   async read(caller: Caller, handle: string): Promise<Seen | undefined> {
     if (!isHandle(handle)) return undefined;
-    const known = this.#remembered.get(keyOf(caller, handle));
-    if (known && this.nowMs() < this.#awayUntilMs) return { toolset: known, stale: true };
+    const known = this.#last(caller, handle);
+    if (known && this.nowMs() < this.#awayUntilMs) return { toolset: this.#keep(caller, known), stale: true };
     try {
       const { toolset } = await this.registry.getToolset(caller, handle);
-      return { toolset: this.#keep(caller, toolset), stale: false };
+      return { toolset: this.#keep(caller, stated(toolset)), stale: false };
     } catch (error) {
       if (isAway(error) && known) {
         this.#awayUntilMs = this.nowMs() + AWAY_MS;
-        return { toolset: known, stale: true };
+        return { toolset: this.#keep(caller, known), stale: true };
       }
       return this.#gone(caller, handle, error);
     }
@@ -73,7 +83,7 @@ export class Toolsets {
       const request = { handle, etag: seen.toolset.etag, setFacts: { ...setFacts }, ...(toolIds && { tools: { toolIds: [...toolIds] } }) };
       try {
         const { toolset } = await this.registry.updateToolset(caller, request);
-        const changed = this.#keep(caller, toolset);
+        const changed = this.#keep(caller, stated(toolset));
         this.#tell(changed.handle, changed);
         return changed;
       } catch (error) {
@@ -105,11 +115,23 @@ export class Toolsets {
     for (const listener of [...(this.#listeners.get(handle) ?? [])]) listener(toolset);
   }
 
-  #keep(caller: Caller, given: Given | undefined): Toolset {
-    const toolset = known(given);
+  /** Forgets what nobody used for the idle time: the registry has ended it as well. */
+  forgetIdle(): void {
+    for (const [key, { usedAtMs }] of this.#remembered) {
+      if (this.nowMs() - usedAtMs < this.idleTtlMs) return;
+      this.#remembered.delete(key);
+    }
+  }
+
+  #last(caller: Caller, handle: string): Toolset | undefined {
+    this.forgetIdle();
+    return this.#remembered.get(keyOf(caller, handle))?.toolset;
+  }
+
+  #keep(caller: Caller, toolset: Toolset): Toolset {
     const key = keyOf(caller, toolset.handle);
     this.#remembered.delete(key);
-    this.#remembered.set(key, toolset);
+    this.#remembered.set(key, { toolset, usedAtMs: this.nowMs() });
     const [oldest] = this.#remembered.keys();
     if (this.#remembered.size > REMEMBERED && oldest !== undefined) this.#remembered.delete(oldest);
     return toolset;
@@ -123,7 +145,7 @@ export class Toolsets {
   }
 }
 
-function known(given: Given | undefined): Toolset {
+function stated(given: Given | undefined): Toolset {
   if (!given) throw new RegistryError("the registry answered without a toolset", { code: "INTERNAL" });
   const { handle, toolIds, facts, etag } = given;
   return { handle, toolIds, facts, etag };
