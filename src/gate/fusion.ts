@@ -57,7 +57,8 @@ export function fuse({ hits }: SearchResult, { memory, dense, weigh }: Signals):
 
 export function byScore(a: Candidate, b: Candidate): number {
   if (a.exactName !== b.exactName) return a.exactName ? -1 : 1;
-  return b.score - a.score || (a.tool.toolId < b.tool.toolId ? -1 : a.tool.toolId > b.tool.toolId ? 1 : 0);
+  if (a.score !== b.score) return a.score > b.score ? -1 : 1;
+  return a.tool.toolId < b.tool.toolId ? -1 : a.tool.toolId > b.tool.toolId ? 1 : 0;
 }
 
 /** Whether a candidate really fits. */

@@ -116,20 +116,23 @@ export class IntentMemory {
     const power = 1 + REMEMBERING.sharpening * (1 - trust);
     const callerMost = this.table.callers > 1 ? REMEMBERING.callerMost : 1;
     const nowS = Math.floor(nowMs / 1_000);
-    const doubts = new Map<string, Map<number, number>>();
+    // Few callers speak for one tool, so a list of them is shorter than a map.
+    const doubts = new Map<string, { readonly caller: number; left: number }[]>();
     const near = this.table.nearest(intent, this.hasher, REMEMBERING.nearest, REMEMBERING.least);
     for (const { toolId, use, likeness } of near) {
       const ageS = Math.max(0, nowS - use.atS);
       if (ageS > this.retentionS) continue;
       const says = likeness ** power * 2 ** (-ageS / MEMORY_LIMITS.halfLifeS);
-      const callers = doubts.get(toolId) ?? new Map<number, number>();
-      doubts.set(toolId, callers);
-      callers.set(use.caller, (callers.get(use.caller) ?? 1) * (1 - says));
+      const callers = doubts.get(toolId);
+      const known = callers?.find(({ caller }) => caller === use.caller);
+      if (known) known.left *= 1 - says;
+      else if (callers) callers.push({ caller: use.caller, left: 1 - says });
+      else doubts.set(toolId, [{ caller: use.caller, left: 1 - says }]);
     }
     const tools = new Map<string, number>();
     for (const [toolId, callers] of doubts) {
-      const sorted = [...callers.values()].sort((a, b) => a - b);
-      tools.set(toolId, 1 - sorted.reduce((doubt, own) => doubt * Math.max(own, 1 - callerMost), 1));
+      callers.sort((a, b) => (a.left < b.left ? -1 : a.left > b.left ? 1 : 0));
+      tools.set(toolId, 1 - callers.reduce((doubt, { left }) => doubt * Math.max(left, 1 - callerMost), 1));
     }
     return { tools, weight };
   }

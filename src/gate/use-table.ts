@@ -107,7 +107,7 @@ export class UseTable {
       near.push({ toolId, use, likeness });
     }
     const order = (a: Near, b: Near) =>
-      b.likeness - a.likeness || newer(a.use, b.use) || (a.toolId < b.toolId ? -1 : a.toolId > b.toolId ? 1 : 0);
+      (a.likeness > b.likeness ? -1 : a.likeness < b.likeness ? 1 : 0) || newer(a.use, b.use) || (a.toolId < b.toolId ? -1 : a.toolId > b.toolId ? 1 : 0);
     return near.sort(order).slice(0, most);
   }
 
