@@ -12,7 +12,7 @@ const SESSIONS = 10_000;
 const AT_ONCE = 20;
 const IDLE_S = 10;
 /** Of heap for each session: a record of one that is kept has more than a kilobyte. */
-const LEFT_BYTES = 250;
+const LEFT_BYTES = 500;
 
 const MODERN = "2026-07-28";
 const META = { "io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}, "io.modelcontextprotocol/clientInfo": { name: "raw", version: "1" } };
