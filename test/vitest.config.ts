@@ -14,5 +14,7 @@ export default defineConfig({
     maxWorkers: 3,
     testTimeout: deep ? 600_000 : 30_000,
     hookTimeout: 60_000,
+    // The default of one second is too short for a machine that runs three files at once; what holds sooner waits for nothing.
+    expect: { poll: { timeout: 20_000 } },
   },
 });

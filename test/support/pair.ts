@@ -26,8 +26,9 @@ export async function startReplicaOn(
   url: string,
   args: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
+  port = 0,
 ): Promise<Replica> {
-  const process = await startRegistry({ store: url, args, env });
+  const process = await startRegistry({ store: url, args, env, port });
   return { process, api: new RemoteRegistry(process.grpc) };
 }
 

@@ -1,7 +1,8 @@
 /** A wire between two real processes that a test can cut and mend. */
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { connect, createServer, type Server, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
+import { freePort } from "./ports.js";
 
 export interface Wire {
   readonly port: number;
@@ -50,8 +51,9 @@ export async function startWire(toPort: number): Promise<Wire> {
     await once(server, "listening");
     return server;
   };
-  let server = await listen(0);
-  const { port } = server.address() as AddressInfo;
+  // It is listened on again after a cut, so nobody may get it meanwhile.
+  const port = await freePort();
+  let server = await listen(port);
   const cut = async (): Promise<void> => {
     if (!server.listening) return;
     const closed = once(server, "close");

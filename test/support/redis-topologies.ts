@@ -5,7 +5,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { freePort, spawnRedis } from "./redis.js";
+import { freePort } from "./ports.js";
+import { spawnRedis } from "./redis.js";
 import { eventually } from "./upstream.js";
 
 /** One server of a topology. */

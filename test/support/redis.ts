@@ -3,11 +3,10 @@ import { spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
+import { freePort } from "./ports.js";
 
 export interface TestRedis {
   readonly url: string;
@@ -33,11 +32,11 @@ export function redisMissing(): string | undefined {
 }
 
 export async function startRedis(...args: string[]): Promise<TestRedis> {
-  const port = await freePort();
   // A replica's first copy is a file, and a server started beside one would load it.
   const folder = await mkdtemp(join(tmpdir(), "toolcrib-redis-"));
+  const { port, child: first } = await launchAnywhere(folder, args);
   const url = `redis://127.0.0.1:${port}`;
-  let child = await launch(port, folder, args);
+  let child = first;
   const admin = new Redis(url, { protocol: 2, maxRetriesPerRequest: 50, retryStrategy: () => 50 });
   admin.on("error", () => {});
   await admin.ping();
@@ -70,6 +69,18 @@ export async function startRedis(...args: string[]): Promise<TestRedis> {
   };
 }
 
+/** Another process may have taken the port since it was found free. */
+async function launchAnywhere(folder: string, args: readonly string[]): Promise<{ port: number; child: ChildProcess }> {
+  for (let left = 3; ; left--) {
+    const port = await freePort();
+    try {
+      return { port, child: await launch(port, folder, [...args]) };
+    } catch (error) {
+      if (left === 0 || !String(error).includes("in use")) throw error;
+    }
+  }
+}
+
 function launch(port: number, cwd: string, args: readonly string[]): Promise<ChildProcess> {
   const settings = ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
   return spawnRedis(cwd, [...settings, ...args], "Ready to accept connections");
@@ -96,11 +107,3 @@ export async function spawnRedis(cwd: string, args: readonly string[], ready: st
   return child;
 }
 
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}

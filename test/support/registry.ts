@@ -75,7 +75,8 @@ export async function startRegistry(options: RegistryOptions = {}): Promise<Regi
   let text = "";
   for (const stream of [child.stdout, child.stderr])
     stream.on("data", (chunk: Buffer) => void (text += chunk.toString()));
-  const exited = new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
+  // "close" and not "exit": its last lines have been read by then.
+  const exited = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)));
   const end = async (signal: NodeJS.Signals): Promise<number | null> => {
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     return exited;

@@ -2,9 +2,6 @@
  * A registry small enough to read, on a real socket: it keeps what is registered in a map, speaks the proto, and can be
  * told to misbehave. For tests of clients that must not depend on the whole registry.
  */
-import { once } from "node:events";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { anyPack, durationFromMs } from "@bufbuild/protobuf/wkt";
@@ -28,6 +25,7 @@ import {
   ToolResult_Outcome as Outcome,
   WatchResponseSchema,
 } from "../../src/gen/toolcrib/v1/registry_service_pb.js";
+import { freePort } from "./ports.js";
 
 export interface FailureFacts {
   readonly metadata?: Record<string, string>;
@@ -83,9 +81,9 @@ export class SmallRegistry {
   #leases = 0;
   #revision = 0;
 
-  static async start(port = 0): Promise<SmallRegistry> {
+  static async start(port?: number): Promise<SmallRegistry> {
     const registry = new SmallRegistry();
-    await registry.listen(port);
+    await registry.listen(port ?? (await freePort()));
     return registry;
   }
 
@@ -244,18 +242,8 @@ function wireError(error: unknown): object {
   return { code, details: message, metadata };
 }
 
-/** A port that nobody listens on now. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
-/** Waits until `check` holds; fails with what it last said after 15 s. */
-export async function until<T>(check: () => T | Promise<T>, what: string, ms = 15_000): Promise<NonNullable<T>> {
+/** Waits until `check` holds; fails with what it last said after 25 s. */
+export async function until<T>(check: () => T | Promise<T>, what: string, ms = 25_000): Promise<NonNullable<T>> {
   const deadline = performance.now() + ms;
   for (;;) {
     const value = await check();

@@ -12,11 +12,14 @@ export const realClock: Clock = {
   sleep: (ms, signal) =>
     new Promise((resolve) => {
       if (signal?.aborted) return resolve();
-      const timer = setTimeout(resolve, ms);
-      signal?.addEventListener("abort", () => {
+      const end = (): void => {
         clearTimeout(timer);
+        // A signal may live through thousands of sleeps.
+        signal?.removeEventListener("abort", end);
         resolve();
-      });
+      };
+      const timer = setTimeout(end, ms);
+      signal?.addEventListener("abort", end);
     }),
 };
 
