@@ -100,7 +100,7 @@ describe("tools that change under a session", () => {
     const isolated = client.changes();
     await remote.call("isolateServer", { serverId: "one", why: "a test" });
     await expect.poll(client.changes, { timeout: 10_000 }).toBeGreaterThan(isolated);
-    expect(await client.names()).toEqual(["find_tools"]);
+    await expect.poll(client.names).toEqual(["find_tools"]);
     expect((await client.call("one__greet", { text: "x" })).text).toContain("does not answer now");
   });
 
@@ -184,7 +184,7 @@ describe("a registry that is away", () => {
     await expect.poll(async () => (await client.call("one__greet", { text: "x" })).result._meta).toMatchObject({ "toolcrib/stale": true });
     expect(await client.names()).toContain("one__greet");
     expect((await stable.call("call_tool", { toolset, tool: "one/greet", arguments: { text: "stable" } })).text).toBe("stable");
-    expect((await stable.call("describe_tools", { toolset, tools: ["one/greet"] })).text).toContain("stale");
+    await expect.poll(async () => (await stable.call("describe_tools", { toolset, tools: ["one/greet"] })).text).toContain("stale");
     const find = await client.call("find_tools", { intent: "something else" });
     expect(find).toMatchObject({ isError: true });
     expect(find.text).toMatch(/registry cannot be asked now.*Tools that are loaded go on working/);

@@ -166,7 +166,7 @@ describe("a server that keeps us waiting", () => {
     const server = await start("--silent-list");
     const upstream = startUpstream();
     for (let i = 0; i < 2; i++) {
-      const error = await failureOf(upstream.list(server.url, AbortSignal.timeout(1_500), undefined, "http-sse"));
+      const error = await failureOf(upstream.list(server.url, AbortSignal.timeout(3_000), undefined, "http-sse"));
       expect(error).toMatchObject({ kind: "timeout", message: expect.stringContaining("tools/list in time") });
       await eventually(() => server.control({ op: "streams" }), ({ streams }) => streams === 0);
     }

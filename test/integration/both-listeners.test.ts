@@ -214,14 +214,14 @@ describe("an error is the same over gRPC and in every way over HTTP", () => {
       const call = client[one.method]?.(one.request, { headers: one.headers ?? {} }) ?? Promise.reject(new Error(one.method));
       expect(await failingHttp(call), way).toEqual(expected);
     }
-    expect(grpc.log).toHaveLength(1);
+    await expect.poll(() => [grpc.log.length, http.log.length]).toEqual([1, ALL_WAYS.length]);
     const line = (l: (typeof http.log)[number] | undefined) => ({ ...l, fields: { ...l?.fields, peer: "", err: "" } });
     expect(http.log.map(line)).toEqual(ALL_WAYS.map(() => line(grpc.log[0])));
     expect(JSON.stringify(expected)).not.toContain("secret");
     const { parent, name } = methodOf(one.method);
     const label = `${parent.typeName}/${name}`;
     const counted = `toolcrib_rpc_requests_total{method="${label}",code="${expected.code}"}`;
-    expect(await grpc.metrics.registry.metrics()).toContain(`${counted} 1`);
+    await expect.poll(() => grpc.metrics.registry.metrics()).toContain(`${counted} 1`);
     await expect.poll(() => http.metrics.registry.metrics()).toContain(`${counted} ${ALL_WAYS.length}`);
   });
 
@@ -237,6 +237,7 @@ describe("an error is the same over gRPC and in every way over HTTP", () => {
           for await (const _ of client.watch({}));
         })(),
       );
+      await expect.poll(() => rigs?.http.log.length).toBe(2);
       const lines = rigs.http.log.splice(0);
       for (const [i, error] of [unary, stream].entries()) {
         expect(error, way).toMatchObject({ code: "INTERNAL", reason: "INTERNAL", domain: "toolcrib" });

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { RegistryConnection } from "../../src/client/connection.js";
 import { RegistryError } from "../../src/client/registry-error.js";
 import { parseTarget } from "../../src/client/target.js";
-import { Failure, freePort, SmallRegistry, until } from "../support/small-registry.js";
+import { freePort } from "../support/ports.js";
+import { Failure, SmallRegistry, until } from "../support/small-registry.js";
 
 let registry: SmallRegistry;
 let client: RegistryConnection;

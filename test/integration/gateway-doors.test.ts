@@ -153,7 +153,7 @@ describe("what is no good request", () => {
   it("says whether it lives and is ready", async () => {
     const base = gateway.url.replace("/mcp", "");
     expect(await (await fetch(`${base}/livez`)).json()).toEqual({ status: "live" });
-    expect((await fetch(`${base}/readyz`)).status).toBe(200);
+    await eventually(async () => (await fetch(`${base}/readyz`)).status, (status) => status === 200);
     const alone = await testGateway("127.0.0.1:1");
     const unready = await fetch(alone.url.replace("/mcp", "/readyz"));
     expect([unready.status, await unready.text()]).toEqual([503, expect.stringContaining("The registry is away")]);

@@ -354,7 +354,7 @@ describe("a watch", () => {
       })(),
     );
     expect(await ended).toMatchObject({ code: "DEADLINE_EXCEEDED", reason: "DEADLINE" });
-    expect(r.watches[0]?.closedTimes).toBe(1);
+    await until(() => r.watches[0]?.closedTimes === 1, "closed");
   });
 });
 
@@ -384,7 +384,7 @@ describe("a deadline", () => {
     await expect
       .poll(() => r.metrics.registry.metrics())
       .toContain(`toolcrib_rpc_requests_total{method="${SERVICE}/GetStubs",code="CANCELLED"} 1`);
-    expect(await r.metrics.registry.metrics()).toContain(`in_flight{method="${SERVICE}/GetStubs"} 0`);
+    await expect.poll(() => r.metrics.registry.metrics()).toContain(`in_flight{method="${SERVICE}/GetStubs"} 0`);
     expect(r.log).toEqual([]);
   });
 });

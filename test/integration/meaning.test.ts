@@ -97,8 +97,7 @@ describe("the dense arm", () => {
     expect(answers.map(({ meaning }) => meaning)).toEqual(new Array(5).fill("MEANING_STATE_FAILED"));
     expect(answers.every(({ names }) => names[0] === "pay_invoice")).toBe(true);
     expect(rig.embeddings.asked.filter(({ texts: [text] }) => text?.startsWith("pay invoice "))).toHaveLength(3);
-    const metrics = await (await fetch(`${rig.registry.ops}/metrics`)).text();
-    expect(metrics).toMatch(/toolcrib_embeddings_total\{[^}]*result="failed"[^}]*\} 3/);
+    await expect.poll(async () => (await fetch(`${rig.registry.ops}/metrics`)).text()).toMatch(/toolcrib_embeddings_total\{[^}]*result="failed"[^}]*\} 3/);
   });
 
   it("answers by words at once when the endpoint is late, and takes what comes later for the next question", async () => {
@@ -140,7 +139,7 @@ describe("the dense arm", () => {
     rig.embeddings.behave((_, response) => send(response, 401, { error: "bad key sk-planted-4711" }));
     expect((await rig.find("anything else")).meaning).toBe("MEANING_STATE_FAILED");
     expect(rig.embeddings.asked.every(({ authorization }) => authorization === "Bearer sk-planted-4711")).toBe(true);
-    expect(rig.registry.output()).toContain("HTTP 401");
+    await expect.poll(() => rig.registry.output()).toContain("HTTP 401");
     expect(rig.registry.output()).not.toContain("4711");
   });
 

@@ -12,7 +12,8 @@ import type { RegistrationEvent, ServerRegistration } from "../../src/client/reg
 import { registerServer } from "../../src/client/registrar.js";
 import { readDefinition } from "../../src/domain/definition.js";
 import { RenewResult_State as Renewed } from "../../src/gen/toolcrib/v1/registry_service_pb.js";
-import { Failure, freePort, SmallRegistry, until } from "../support/small-registry.js";
+import { freePort } from "../support/ports.js";
+import { Failure, SmallRegistry, until } from "../support/small-registry.js";
 
 interface AnyTool {
   remove(): void;

@@ -12,7 +12,7 @@ import { estimated } from "../../src/client/selector/model.js";
 import { parseTarget } from "../../src/client/target.js";
 import { SchemaInclusion, WithheldTool_Cause } from "../../src/gen/toolcrib/v1/gate_service_pb.js";
 import { raw, type Reply, send, startChat } from "../support/chat-endpoint.js";
-import { freePort } from "../support/redis.js";
+import { freePort } from "../support/ports.js";
 import { declared, type RegistryProcess, RemoteRegistry, startRegistry } from "../support/registry.js";
 
 const tool = (name: string, description: string) => ({ name, description, inputSchema: { type: "object", properties: { of: { type: "string" } } } });
@@ -167,7 +167,7 @@ describe("a model that is of no use: the gate's result, and it says so", () => {
   ];
   it.each(useless)("that %s", async (_what, reply, why) => {
     const chat = await startChat(reply);
-    const selection = await selector(chat.url, { timeBudgetMs: why === "slow" ? 300 : 20_000 }).select(INTENT);
+    const selection = await selector(chat.url, { timeBudgetMs: why === "slow" ? 2_000 : 20_000 }).select(INTENT);
     expect([selection.by, selection.fallback?.why, ids(selection.answer)]).toEqual(["gate", why, await gates()]);
     expect(selection.fallback?.message).toMatch(/: the gate chose$/);
     expect(JSON.stringify(selection, (_k, v: unknown) => (typeof v === "bigint" ? String(v) : v))).not.toContain(KEY);

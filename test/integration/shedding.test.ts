@@ -30,7 +30,7 @@ it("a shed Register of 3 MB is refused with its facts and one log line; the conn
     expect(await failingHttp(client.register(large)), way).toMatchObject(expected);
     await client.renew({});
   }
-  expect([grpc.log.length, http.log.length, handled]).toEqual([10, ALL_WAYS.length, 0]);
+  await expect.poll(() => [grpc.log.length, http.log.length, handled]).toEqual([10, ALL_WAYS.length, 0]);
   for (const { fields } of [...grpc.log, ...http.log]) expect(fields).toMatchObject({ code: "UNAVAILABLE", reason: "OVERLOADED", method: `${SERVICE}/Register` });
-  expect(await grpc.metrics.registry.metrics()).toContain(`toolcrib_rpc_requests_total{method="${SERVICE}/Register",code="UNAVAILABLE"} 10`);
+  await expect.poll(() => grpc.metrics.registry.metrics()).toContain(`toolcrib_rpc_requests_total{method="${SERVICE}/Register",code="UNAVAILABLE"} 10`);
 });

@@ -66,8 +66,8 @@ it("an operator isolates another's server, everybody reads by whom and why, and 
   const response = await target.post("resumeServer", { namespace, serverId: "alice-one" }, `Bearer ${tokens.root}`);
   expect(await response.json()).toMatchObject({ resumed: true, server: { availability: "AVAILABILITY_AVAILABLE" } });
   await expect.poll(() => watch.told).toEqual(["AVAILABILITY_CHANGED alice-one", "AVAILABILITY_CHANGED alice-one"]);
-  const logged = target.registry.logs().filter((l) => /^a server was (isolated|resumed)$/.test(String(l["msg"])));
-  expect(logged).toMatchObject([
+  const logged = () => target.registry.logs().filter((l) => /^a server was (isolated|resumed)$/.test(String(l["msg"])));
+  await expect.poll(logged).toMatchObject([
     { namespace, server: "alice-one", by: "operator", why: WHY.why },
     { namespace, server: "alice-one", by: "root" },
   ]);
