@@ -33,8 +33,16 @@ export class Flushable {
             head: () => p().log.head(),
             poll: async (after, limit, signal) => {
               if (hold.until) {
-                const aborted = new Promise<void>((r) => signal.addEventListener("abort", () => r(), { once: true }));
-                await Promise.race([hold.until, aborted]);
+                // The signal outlives all polls: a listener that stayed with each of them would be a leak.
+                const { until } = hold;
+                await new Promise<void>((resolve) => {
+                  const go = (): void => {
+                    signal.removeEventListener("abort", go);
+                    resolve();
+                  };
+                  signal.addEventListener("abort", go);
+                  void until.then(go);
+                });
               }
               return p().log.poll(after, limit, signal);
             },
