@@ -190,47 +190,31 @@ describe.skipIf(inject("redisServer") === "")("a rolling deploy", () => {
   }, async () => {
     const { a, b } = await startPair();
     const old = { keep: "Stays.", keep2: "Stays too.", change: "Before.", drop: "Goes." };
+    /** At both replicas: what one has heard of, the other one may hear later. */
+    const running = (count: number) => eventually(() => Promise.all([a, b].map(instances)), (counts) => counts.every((n) => n === count));
     const first = deploy(a, "shop", old);
-    await eventually(
-      () => instances(a),
-      (n) => n === 1,
-    );
+    await running(1);
     const watches = [a.api.watch(), b.api.watch()];
     for (const watch of watches) await watch.ready();
 
     const second = deploy(b, "shop", old);
-    await eventually(
-      () => instances(a),
-      (n) => n === 2,
-    );
+    await running(2);
     await flush(a.api, watches, "marker-1");
     for (const watch of watches) expect(toldOf(watch, "shop")).toEqual([]);
 
     const fresh = { keep: old.keep, keep2: old.keep2, change: "After.", come: "Is new." };
     const third = deploy(b, "shop", fresh);
-    await eventually(
-      () => instances(a),
-      (n) => n === 3,
-    );
+    await running(3);
     for (const going of [first, second]) {
       going.kill("SIGTERM");
       await once(going, "exit");
     }
-    await eventually(
-      () => instances(a),
-      (n) => n === 1,
-    );
+    await running(1);
     const fourth = deploy(a, "shop", fresh);
-    await eventually(
-      () => instances(b),
-      (n) => n === 2,
-    );
+    await running(2);
     third.kill("SIGTERM");
     await once(third, "exit");
-    await eventually(
-      () => instances(b),
-      (n) => n === 1,
-    );
+    await running(1);
     await flush(a.api, watches, "marker-2");
     for (const watch of watches) {
       expect(toldOf(watch, "shop").sort()).toEqual([

@@ -54,10 +54,10 @@ describe.skipIf(inject("redisServer") === "")("three replicas", () => {
 
     await eventually(() => stateOf(first), (s) => s.conditions.length > 0);
     const before = await looks();
-    await eventually(looks, (all) => all.length >= before.length + 10);
+    await eventually(looks, (all) => all.length >= before.length + 10, 60_000);
     const spans = (await looks()).slice(before.length);
-    // Three who each looked would do so in a third of the time.
-    expect(((spans.at(-1) ?? 0) - (spans[0] ?? 0)) / (spans.length - 1)).toBeGreaterThan(INTERVAL_MS * 0.8);
+    // Three who each looked would do so in a third of the time, two in half of it.
+    expect(((spans.at(-1) ?? 0) - (spans[0] ?? 0)) / (spans.length - 1)).toBeGreaterThan(INTERVAL_MS * 0.65);
 
     const holder = await holderAmong(replicas);
     const others = replicas.filter((r) => r !== holder);

@@ -158,15 +158,15 @@ withRedis("a replica whose clock is five minutes off", () => {
     const fleet = await startFleet([a.api, b.api], 6, TTL_SECONDS);
     const watches = [a.api.watch(), b.api.watch()];
     for (const watch of watches) await watch.ready();
-    await a.api.call("register", declared("silent", [tool("gone")], { leaseTtl: { seconds: TTL_SECONDS } }));
     const before = performance.now();
+    await a.api.call("register", declared("silent", [tool("gone")], { leaseTtl: { seconds: TTL_SECONDS } }));
     await eventually(
       () => watches.map((w) => toldOf(w, "silent")),
       (told) => told.every((t) => t.includes("EXPIRED silent/gone")),
       60_000,
     );
     // P6: not before its time, whatever either replica believes the time to be.
-    expect(performance.now() - before).toBeGreaterThan(TTL_SECONDS * 1_000 - 1_500);
+    expect(performance.now() - before).toBeGreaterThan(TTL_SECONDS * 1_000);
     for (const watch of watches) expect(ended(watch)).toEqual(["EXPIRED silent/gone"]);
     for (const replica of [a, b]) expect(await replica.api.toolIds()).toEqual([...fleet.toolIds]);
   });

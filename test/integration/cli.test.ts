@@ -11,7 +11,8 @@ import { registerServer } from "../../src/client/registrar.js";
 import { toolcrib, toolcribDone } from "../support/cli.js";
 import { startRegistry, temporaryFolder } from "../support/registry.js";
 import { corpusFile, startFixture } from "../support/servers.js";
-import { Failure, freePort, SmallRegistry, until } from "../support/small-registry.js";
+import { freePort } from "../support/ports.js";
+import { Failure, SmallRegistry, until } from "../support/small-registry.js";
 
 interface StubJson {
   readonly toolId: string;

@@ -10,7 +10,8 @@ import { toolcribDone } from "../support/cli.js";
 import { Authority, entryOf, hasOpenssl, newToken, writeTokens } from "../support/identity.js";
 import { declared, RemoteRegistry, startRegistry, temporaryFolder } from "../support/registry.js";
 import { corpusFile, startFixture } from "../support/servers.js";
-import { freePort, SmallRegistry } from "../support/small-registry.js";
+import { freePort } from "../support/ports.js";
+import { SmallRegistry } from "../support/small-registry.js";
 
 async function doctor(args: readonly string[], env: Record<string, string> = {}) {
   const done = await toolcribDone(["doctor", "--json", ...args], env);

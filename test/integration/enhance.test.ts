@@ -128,7 +128,7 @@ describe("toolcrib enhance", () => {
     for (const [what, behaviour, says] of BROKEN) {
       model.behave(behaviour);
       const before = model.requests.length;
-      const answer = await propose("--timeout", "300ms");
+      const answer = await propose("--timeout", what === "hangs" ? "300ms" : "20s");
       expect(answer.code, what).toBe(1);
       expect(answer.stderr, what).toMatch(says);
       expect(`${answer.stdout}${answer.stderr}`, what).not.toContain(KEY);
