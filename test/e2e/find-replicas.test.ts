@@ -7,7 +7,7 @@ const films = (...names: string[]) =>
   declared("films", names.map((name) => ({ name, description: `Can ${name}`, inputSchema: { type: "object", properties: { timecode: { type: "string" } } } })));
 
 describe.skipIf(inject("redisServer") === "")("FindTools on two replicas", () => {
-  it("a tool is findable on both replicas within a second, by its parameters too, and never after it is gone (P12)", { timeout: 60_000 }, async () => {
+  it("a tool is findable on both replicas, by its parameters too, and never after it is gone (P12)", { timeout: 60_000 }, async () => {
     const { a, b } = await startPair();
     const found = async (intent: string) =>
       Promise.all([a, b].map(async ({ api }) => (await api.call("findTools", { intent })).tools.map((t: any) => [t.stub.toolId, t.score])));
@@ -16,8 +16,8 @@ describe.skipIf(inject("redisServer") === "")("FindTools on two replicas", () =>
     const { revision } = await a.api.call("register", films("translate_subtitles", "cut_scene"));
     const { tools } = await b.api.call("findTools", { intent: "translate subtitles", minRevision: revision });
     expect(tools[0].stub.toolId).toBe("films/translate_subtitles");
-    await expect.poll(() => ids("translate subtitles"), { timeout: 1_000 }).toEqual([["films/translate_subtitles"], ["films/translate_subtitles"]]);
-    await expect.poll(() => ids("timecode"), { timeout: 5_000 }).toEqual([expect.arrayContaining(["films/cut_scene"]), expect.arrayContaining(["films/cut_scene"])]);
+    await expect.poll(() => ids("translate subtitles")).toEqual([["films/translate_subtitles"], ["films/translate_subtitles"]]);
+    await expect.poll(() => ids("timecode")).toEqual([expect.arrayContaining(["films/cut_scene"]), expect.arrayContaining(["films/cut_scene"])]);
     const [one, other] = await found("cut the scene and translate its subtitles");
     expect(one).toEqual(other);
 
@@ -33,7 +33,7 @@ describe.skipIf(inject("redisServer") === "")("FindTools on two replicas", () =>
     await a.api.call("register", films("translate_subtitles"));
     await expect.poll(async () => (await b.api.call("findTools", { intent: "subtitles" })).tools.length).toBe(1);
     await redis.flush();
-    await expect.poll(async () => (await b.api.call("findTools", { intent: "subtitles" })).stale, { timeout: 10_000 }).toBe(true);
+    await expect.poll(async () => (await b.api.call("findTools", { intent: "subtitles" })).stale).toBe(true);
     // The old catalogue goes on serving while the new one grows; the new tool is there for whoever knows its revision.
     expect((await b.api.call("findTools", { intent: "subtitles" })).tools).toHaveLength(1);
     const { revision } = await a.api.call("register", films("dub_voices"));

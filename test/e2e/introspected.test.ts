@@ -104,10 +104,10 @@ describe.skipIf(inject("redisServer") === "").each(SERVERS)(
       await server.control({ op: "remove", name: "new_tool" });
       await eventOf(onB, "DEREGISTERED", "live/new_tool");
       await eventOf(onB, "SCHEMA_INVALIDATED", "live/add");
+      await flush(a.api, watches, "marker");
       await expectSame(b, server, era);
       await expectSame(a, server, era);
 
-      await flush(a.api, watches, "marker");
       const told = [
         "REGISTERED live/add",
         "REGISTERED live/echo",

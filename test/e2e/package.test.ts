@@ -6,8 +6,11 @@ import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { eventually } from "../support/upstream.js";
+
+// npm and tsc on a machine that may be slow; each command has its own end.
+vi.setConfig({ testTimeout: 120_000 });
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "toolcrib-package-"));
@@ -36,7 +39,7 @@ beforeAll(async () => {
     why = `npm could not install the package's dependencies: ${installed.text.trim().split("\n").at(-1) ?? ""}`;
     process.stderr.write(`The installed package is not tried: ${why}\n`);
   }
-}, 60_000);
+}, 180_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -13,8 +13,8 @@ const idsOf = async (of: Replica, minRevision = "") => (await of.api.call("getSt
 describe.skipIf(inject("redisServer") === "")("a quarantine on two replicas", () => {
   it("is seen by both, told to the watchers of both, and released by both", { timeout: 90_000 }, async () => {
     const { a, b, redis } = await startPair();
-    await a.api.call("register", declared("shop", TOOLS));
-    const ears = [a.api.watch(), b.api.watch({ namePrefix: "close" })];
+    const { revision: minRevision } = await a.api.call("register", declared("shop", TOOLS));
+    const ears = [a.api.watch({ minRevision }), b.api.watch({ namePrefix: "close", minRevision })];
     for (const ear of ears) await ear.ready();
     const { revision } = await b.api.call("quarantineTool", { toolId: ID, reason: "looks hacked" });
     expect(await idsOf(a, revision)).toEqual(["shop/open_order"]);

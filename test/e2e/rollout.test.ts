@@ -11,6 +11,7 @@ import { partitionKeys } from "../../src/store/redis/keys.js";
 import { callRaw, failing, SERVICE } from "../integration/grpc-support.js";
 import { detailsOf } from "../support/details.js";
 import { redisForTest, resume, startReplicaOn } from "../support/pair.js";
+import { freePort } from "../support/ports.js";
 import { declared, RemoteRegistry, type RemoteWatch, startRegistry } from "../support/registry.js";
 import { eventually } from "../support/upstream.js";
 
@@ -56,7 +57,7 @@ function neverSent({ code, details }: ServiceError): string {
 withRedis("a rollout", () => {
   it("SIGTERM under load loses no unary call, and every watch goes on at the other replica (P2, P4)", async () => {
     const redis = await redisForTest();
-    let [a, b] = await Promise.all([startReplicaOn(redis.url), startReplicaOn(redis.url)]);
+    let [a, b] = await Promise.all([startReplicaOn(redis.url, [], {}, await freePort()), startReplicaOn(redis.url, [], {}, await freePort())]);
     const client = new TwoAddresses([a.api, b.api]);
     const { lease, setDigest } = await client.call("register", declared("kept", [TOOL], { leaseTtl }), 0);
     const leases = [{ leaseId: lease.leaseId, setDigest }];

@@ -232,7 +232,7 @@ describe("a server that accepts and never answers", () => {
 
     // So does a batch, with what it has of the others.
     const asked = { toolIds: ["silent/t0", `fine/${goodTool}`] };
-    const { results } = await callWithin(1_000, "batchGetFullSchemas", asked);
+    const { results } = await callWithin(3_000, "batchGetFullSchemas", asked);
     expect(results[0].error).toMatchObject({ code: status.UNAVAILABLE, reason: "LOAD_PENDING" });
     expect(results[1].schema.definition.toString()).toBe(goodText);
   });
@@ -378,6 +378,7 @@ describe("a server that goes away", () => {
     const loaded = await eventually(
       () => load("away/current_time").catch((error) => detailsOf(error).reason),
       (answer) => answer.schema?.freshness === "FRESHNESS_LIVE" || answer.schema?.freshness === "FRESHNESS_CACHED",
+      40_000,
     );
     // Whoever asks first lists it: this load, or the one who looks after it.
     expect(loaded.schema.toolId).toBe("away/current_time");

@@ -89,8 +89,8 @@ it(`P2: ${CROWD.all} watchers, ${CROWD.stalled} of which never read: the others 
   const grown = residentOf(registry) - before;
   // Each stalled watcher may hold two messages here and a window of 64 KB in the socket; the rest is common to all.
   expect(grown).toBeLessThan(150 + CROWD.all * 0.06);
-  const text = await (await fetch(`${registry.ops}/metrics`)).text();
-  expect(text).toMatch(new RegExp(`toolcrib_watchers\\{state="lagging"\\} ${CROWD.stalled}\\b`));
+  const lagging = new RegExp(`toolcrib_watchers\\{state="lagging"\\} ${CROWD.stalled}\\b`);
+  await eventually(async () => (await fetch(`${registry.ops}/metrics`)).text(), (text) => lagging.test(text));
   const late = await ask("read");
   expect(late.caughtUp).toBe(CROWD.stalled);
   expect(late).toMatchObject({ ended: {}, changes: { least: CHANGES * tools.length, most: CHANGES * tools.length } });

@@ -29,7 +29,7 @@ describe("isolate, resume and refresh", () => {
       expect(done, done.stderr).toMatchObject({ code: 0, stderr: "" });
       const count = id === "git" ? shown.toolCount : 2;
       expect(done.stdout).toMatch(
-        new RegExp(`^${id} is isolated since \\S+ \\S+ UTC \\(\\ds\\) by anonymous: it drops rows\\nIts ${count} tools are unavailable until \`toolcrib resume ${id}\`.\\n$`),
+        new RegExp(`^${id} is isolated since \\S+ \\S+ UTC \\(\\d+s\\) by anonymous: it drops rows\\nIts ${count} tools are unavailable until \`toolcrib resume ${id}\`.\\n$`),
       );
     }
     const { stubs } = await remote.call("getStubs", {});
@@ -37,7 +37,7 @@ describe("isolate, resume and refresh", () => {
     const servers = (await run("servers")).stdout.trimEnd().split("\n");
     expect(servers.every((text) => text.length <= 100), servers.join("\n")).toBe(true);
     expect(servers[0]).toMatch(/^SERVER +TOOLS +STATE +WHY +NEXT +KEPT +RUNS +ENDPOINT$/);
-    expect(servers[1]).toMatch(/^billing +2 +isolated \ds +it drops rows +– +leased +1 +\(not dialled\)$/);
+    expect(servers[1]).toMatch(/^billing +2 +isolated \d+s +it drops rows +– +leased +1 +\(not dialled\)$/);
     expect(servers).toContainEqual(expect.stringMatching(/^ {2}git: isolated since .* by anonymous: it drops rows$/));
     expect(await run("refresh", "git")).toMatchObject({ code: 1, stderr: expect.stringContaining("toolcrib resume") as string });
     const top = await run("top", "--once");

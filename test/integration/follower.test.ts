@@ -156,7 +156,7 @@ describe.skipIf(inject("redisServer") === "")("a follower of two replicas", () =
       return [hex(atA), hex(atB), encoded(listed), encoded(follower.stubs())].map((list) => list.join());
     };
     // A server that was resumed becomes available when it has proved itself, which is a change of its own.
-    await eventually(lists, ([atA, atB, listed, followed]) => atA === atB && listed === followed).catch((error) => {
+    await eventually(lists, ([atA, atB, listed, followed]) => atA === atB && listed === followed, 40_000).catch((error) => {
       throw new Error(`seed ${seed}`, { cause: error });
     });
     expect(told.length, `seed ${seed}`).toBeGreaterThan(100);

@@ -90,7 +90,7 @@ it("a registered server that is started again, on the same port, is followed aga
   await eventually(() => streams(first), (open) => open > 0);
   await first.stop();
   const second = await start("--port", new URL(first.url).port);
-  await eventually(() => streams(second), (open) => open > 0);
+  await eventually(() => streams(second), (open) => open > 0, 40_000);
   await second.control({ op: "add", name: "after_the_restart" });
   await eventually(() => watch.told, (told) => told.includes("REGISTERED old/after_the_restart"));
   const { schema } = await remote.call("getFullSchema", { toolId: "old/after_the_restart" }, 10_000);
