@@ -46,6 +46,7 @@ export interface PartsOptions {
 }
 
 export interface Parts {
+  readonly registry: RegistryLink;
   readonly catalogue: Catalogue;
   readonly map: ModuleMap;
   readonly toolsets: Toolsets;
@@ -101,7 +102,7 @@ export function assembleParts(options: PartsOptions): Parts {
   const outcomes = new Outcomes(registry, log, nowMs);
   const facesOf = (era: Era): Readonly<Record<Mode, Face>> => {
     const calling = new Calling(namespace, catalogue, forwarder, outcomes, era);
-    const shared = { catalogue, definitions, map, finding, calling, toolsets };
+    const shared = { catalogue, definitions, map, finding, calling, toolsets, registry };
     return { dynamic: new DynamicFace({ ...shared, era }), stable: new StableFace(shared) };
   };
   const tidying = setInterval(() => toolsets.forgetIdle(), TIDY_MS).unref();
@@ -109,6 +110,7 @@ export function assembleParts(options: PartsOptions): Parts {
   let ended: Promise<void> | undefined;
   const endCalls = (): Promise<void> => (ended ??= forwarder.close());
   return {
+    registry,
     catalogue,
     map,
     toolsets,

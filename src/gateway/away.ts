@@ -11,6 +11,11 @@ export function isUnknownCaller(error: unknown): boolean {
   return error instanceof RegistryError && error.code === "UNAUTHENTICATED";
 }
 
+/** The registry knows the caller, and does not let it do this. */
+export function isForbidden(error: unknown): boolean {
+  return error instanceof RegistryError && error.code === "PERMISSION_DENIED";
+}
+
 /** For a model or a person: what is the matter, and what to do. */
 export function explainRegistry(error: unknown): string {
   if (!(error instanceof RegistryError)) return `The gateway failed: ${error instanceof Error ? error.message : String(error)}`;

@@ -2,6 +2,7 @@
 import { assembleParts, type PartsOptions } from "./assembly.js";
 import type { Identification } from "./http/caller.js";
 import type { Guarded } from "./http/guards.js";
+import { KnownCallers } from "./http/known-callers.js";
 import { startHttpFace, type Tls } from "./http/server.js";
 import { Sessions } from "./http/sessions.js";
 import { Streams } from "./http/streams.js";
@@ -47,20 +48,24 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     stableClients: options.stableClients,
     onBug: (error) => log.error({ err: error }, "a session's request failed"),
   });
+  let stopping = false;
+  const notReady = (): string => (stopping ? "The gateway is shutting down." : parts.notReady());
   const close = async (): Promise<void> => {
     streams.close();
     await parts.close();
   };
   try {
     const { stable } = parts.faces["2026-07-28"];
-    const http = await startHttpFace({ ...options, sessions, stable, identity, notReady: parts.notReady, endCalls: parts.endCalls, observer });
+    const knownCallers = new KnownCallers(parts.registry, () => performance.now());
+    const http = await startHttpFace({ ...options, sessions, knownCallers, stable, identity, notReady, endCalls: parts.endCalls, observer });
     return {
       address: http.address,
       get streams() {
         return streams.size;
       },
-      notReady: parts.notReady,
+      notReady,
       stop: async () => {
+        stopping = true;
         streams.close();
         await http.close();
         await close();

@@ -1,5 +1,5 @@
 /** The registry as the gateway asks it: in its namespace, for a caller, and not for ever. */
-import { SchemaView, type RegistryConnection } from "../client/index.js";
+import { RegistryError, SchemaView, type RegistryConnection } from "../client/index.js";
 import type { Caller } from "./words.js";
 
 type Method = keyof RegistryConnection;
@@ -25,6 +25,20 @@ export class RegistryLink {
     return this.#connection;
   }
 
+  /** Asks for next to nothing, as the caller. */
+  async greet(caller: Caller): Promise<void> {
+    await this.#connection.getStubs({ namespace: this.namespace, pageSize: 1 }, this.#as(caller));
+  }
+  /** Whether the caller may know that there is this server. */
+  async shows(caller: Caller, serverId: string): Promise<boolean> {
+    try {
+      await this.#connection.getServer({ namespace: this.namespace, serverId }, this.#as(caller));
+      return true;
+    } catch (error) {
+      if (error instanceof RegistryError && error.reason === "NOT_FOUND") return false;
+      throw error;
+    }
+  }
   findTools(caller: Caller, request: Call<"findTools">["request"]): Promise<Call<"findTools">["answer"]> {
     return this.#connection.findTools({ ...request, namespace: this.namespace }, this.#as(caller));
   }

@@ -1,10 +1,12 @@
 /** The mode whose list never changes: `find_tools` → `describe_tools` → `call_tool`, over a toolset that is named each time. */
+import { splitToolId } from "../domain/ids.js";
 import type { Calling, CallParams } from "./calling.js";
 import type { Catalogue } from "./catalogue.js";
 import { type Definitions, isDefinition } from "./definitions.js";
 import type { Face } from "./face.js";
 import type { ModuleMap } from "./module-map.js";
 import { toolMeant } from "./names.js";
+import type { RegistryLink } from "./registry.js";
 import type { Seat } from "./seat.js";
 import { loadedNames, readCall, readDescribe, readFind } from "./tools/arguments.js";
 import type { Finding } from "./tools/finding.js";
@@ -23,6 +25,7 @@ export interface StableParts {
   readonly finding: Finding;
   readonly calling: Calling;
   readonly toolsets: Toolsets;
+  readonly registry: Pick<RegistryLink, "shows">;
 }
 
 export class StableFace implements Face {
@@ -40,9 +43,17 @@ export class StableFace implements Face {
     if (name === "find_tools") return this.#find(seat, params.args, line);
     if (name === "describe_tools") return this.#describe(seat, params.args);
     if (name === "call_tool") return this.#call(seat, params, line);
+    const tool = (await this.#shown(seat, name)) ?? "server/tool";
+    return toolError(`${name} is not called by itself: find it with find_tools, then call call_tool with {"toolset": "…", "tool": "${tool}", "arguments": {…}}.`);
+  }
+
+  /** The tool of that name, for a caller who may know of it: the catalogue is the gateway's, not the caller's. */
+  async #shown({ caller }: Seat, name: string): Promise<string | undefined> {
     const meant = toolMeant(name, this.parts.catalogue.tools().map((t) => t.toolId));
-    const example = meant && "toolId" in meant ? `{"toolset": "…", "tool": "${meant.toolId}", "arguments": {…}}` : '{"toolset": "…", "tool": "server/tool", "arguments": {…}}';
-    return toolError(`${name} is not called by itself: find it with find_tools, then call call_tool with ${example}.`);
+    if (!meant || !("toolId" in meant)) return undefined;
+    const serverId = splitToolId(meant.toolId)?.serverId;
+    const mayKnow = caller.token === undefined || (serverId !== undefined && (await this.parts.registry.shows(caller, serverId)));
+    return mayKnow ? meant.toolId : undefined;
   }
 
   async #find(seat: Seat, given: unknown, { signal }: Line): Promise<Result> {

@@ -9,17 +9,23 @@ import { errorMessage, type Id, INTERNAL, INVALID_REQUEST } from "./rpc.js";
 /** What MCP's own servers answer for a session that is not there. */
 const SESSION_NOT_FOUND = -32001;
 
+const CHALLENGE = 'Bearer realm="toolcrib"';
+
 /** An HTTP status, and the reason as JSON-RPC has it. */
 export function refuse(response: ServerResponse, status: number, code: number, why: string, id: Id | null = null): void {
   if (response.headersSent) return void response.destroy();
-  response.writeHead(status, { "content-type": "application/json", ...(status === 401 && { "www-authenticate": 'Bearer realm="toolcrib"' }) });
+  if (status === 401 && !response.hasHeader("www-authenticate")) response.setHeader("www-authenticate", CHALLENGE);
+  response.writeHead(status, { "content-type": "application/json" });
   response.end(errorMessage(id, new RpcError(code, why)));
 }
 
 /** A whole request failed before it had an answer. */
 export function refuseFor(response: ServerResponse, error: unknown, onBug: (error: unknown) => void): void {
   if (error instanceof SessionGone) return refuse(response, 404, SESSION_NOT_FOUND, error.message);
-  if (isUnknownCaller(error)) return refuse(response, 401, INVALID_REQUEST, explainRegistry(error));
+  if (isUnknownCaller(error)) {
+    if (!response.headersSent) response.setHeader("www-authenticate", `${CHALLENGE}, error="invalid_token"`);
+    return refuse(response, 401, INVALID_REQUEST, explainRegistry(error));
+  }
   if (error instanceof RegistryError) return refuse(response, isAway(error) ? 503 : 403, INTERNAL, explainRegistry(error));
   onBug(error);
   refuse(response, 500, INTERNAL, "the gateway failed; its log says more");

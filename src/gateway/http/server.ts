@@ -16,6 +16,7 @@ import { callerOf, type Identification } from "./caller.js";
 import { corsHeaders, type Guarded, refusal } from "./guards.js";
 import { refuse, refuseFor } from "./refuse.js";
 import { INVALID_REQUEST, PARSE_ERROR } from "./rpc.js";
+import type { KnownCallers } from "./known-callers.js";
 import type { Sessions } from "./sessions.js";
 
 export interface Tls {
@@ -30,6 +31,7 @@ export interface HttpOptions {
   readonly guarded: Guarded;
   readonly identification: Identification;
   readonly sessions: Sessions;
+  readonly knownCallers: KnownCallers;
   /** For 2026-07-28. */
   readonly stable: Face;
   readonly identity: Identity;
@@ -102,7 +104,10 @@ export async function startHttpFace(options: HttpOptions): Promise<HttpFace> {
     // A subscription has no end that a shutdown could wait for.
     if ((body.value as { method?: unknown } | null)?.method === "subscriptions/listen") under.delete(response);
     const legacy = await isLegacyRequest(await toWebRequest(request, body.value), body.value);
-    await (legacy ? sessions.post(exchange, body.value) : serveModern(request, response as Parameters<typeof serveModern>[1], body.value));
+    if (legacy) return sessions.post(exchange, body.value);
+    // There is no session whose toolset would be asked for, and the lists are the gateway's own.
+    await options.knownCallers.require(caller);
+    await serveModern(request, response as Parameters<typeof serveModern>[1], body.value);
   }
 
   const server = newServer(options.tls, (request, response) => {

@@ -1,5 +1,6 @@
 /** The GET streams of sessions: the only thing of a session that a gateway holds, and only while it is open. */
 import type { ServerResponse } from "node:http";
+import { isForbidden, isUnknownCaller } from "../away.js";
 import type { Catalogue } from "../catalogue.js";
 import type { ModuleMap } from "../module-map.js";
 import type { GatewayObserver } from "../observer.js";
@@ -146,8 +147,8 @@ class SessionStream {
       const { toolset } = await this.seat.read();
       if (toolset.etag !== this.#toolset.etag) this.#changed(toolset);
     } catch (error) {
-      // The next request of the client will hear the same, and begins a new session.
-      if (error instanceof SessionGone) this.end();
+      // The next request of the client will hear the same, and begins a new session, or shows another token.
+      if (error instanceof SessionGone || isUnknownCaller(error) || isForbidden(error)) this.end();
     }
   }
 }
