@@ -18,12 +18,15 @@ function compiled(schema: Schema): ValidateFunction | undefined {
   }
 }
 
-/** A schema that refers to itself without an end compiles, but overflows the stack when it is used: nothing is known then. */
+/**
+ * A schema that refers to itself without an end compiles, but overflows the stack when it is used; and for some that combine
+ * `unevaluatedProperties` with branches, ajv makes code that misses a variable of its own. Nothing is known then.
+ */
 function judged(accepts: ValidateFunction, value: unknown): boolean | undefined {
   try {
     return accepts(value) as boolean;
   } catch (error) {
-    if (error instanceof RangeError) return undefined;
+    if (error instanceof RangeError || (error instanceof ReferenceError && /^(props|items)\d+ is not defined$/.test(error.message))) return undefined;
     throw error;
   }
 }
