@@ -1,6 +1,6 @@
 /** Whether the registry knows a caller, for what a gateway answers without asking it. */
 import { createHash } from "node:crypto";
-import { isAway, isUnknownCaller } from "../away.js";
+import { isAway } from "../away.js";
 import type { RegistryLink } from "../registry.js";
 import type { Caller } from "../words.js";
 
@@ -27,7 +27,8 @@ export class KnownCallers {
       await this.registry.greet(caller);
     } catch (error) {
       if (isAway(error) && knownAtMs !== undefined) return;
-      if (isUnknownCaller(error)) this.#knownAtMs.delete(key);
+      // Unknown now, or without a right to read: it counts no more when the registry goes away.
+      if (!isAway(error)) this.#knownAtMs.delete(key);
       throw error;
     }
     this.#remember(key);
